@@ -1,0 +1,519 @@
+"""Checkpoints: one .npz file with weights, config, vocabulary and the embeddings over training.
+
+    state__NAME             weights, float32, [out, in]
+    embedding__LABEL        (vocab_size, d_model), float32 or float16; LABEL is `step_N` or
+                            `selected_step_N`
+    snapshot__LABEL__NAME   the other weights at a step whose embedding is stored
+    metadata_json           0-d unicode array with JSON
+
+Files come from strangers. The reader never unpickles, bounds every size by the declared one
+before anything is expanded, and refuses what it does not know in one sentence.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from wordlm_core import models
+from wordlm_core.errors import CheckpointError
+from wordlm_core.models.base import LanguageModel, Weights
+from wordlm_core.vocabulary import Vocabulary
+
+FORMAT_VERSION = 1
+MAX_FILE_BYTES = 256 * 2**20
+MAX_EXPANDED_BYTES = 1024 * 2**20
+MAX_MEMBERS = 5_000
+MAX_METADATA_BYTES = 64 * 2**20
+_MAX_NDIM = 4
+_EMBEDDING = "token_embedding.weight"
+_LABEL = re.compile(r"(?:selected_)?step_(\d{1,9})")
+_FAMILY_OF_KIND = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model with its vocabulary, its history and where it came from.
+
+    Attributes:
+        name: File name without `.npz`; a label.
+        path: The file, or None before it is saved.
+        model: The selected weights.
+        vocabulary: Tokens by id.
+        metadata: Everything else the file says (corpus, seed, training, metrics, trace).
+        embeddings: Token embeddings by step label, in step order.
+        snapshots: The other weights at some of those labels.
+        sha256: Hash of the selected weights and the vocabulary: the cache key.
+    """
+
+    name: str
+    path: Path | None
+    model: LanguageModel
+    vocabulary: Vocabulary
+    metadata: dict[str, Any]
+    embeddings: Mapping[str, Float[np.ndarray, "vocab d_model"]]
+    snapshots: Mapping[str, Weights] = field(repr=False)
+    sha256: str
+
+    @classmethod
+    def from_training(
+        cls,
+        model: LanguageModel,
+        vocabulary: Vocabulary,
+        metadata: dict[str, Any],
+        stored: Mapping[str, Weights],
+    ) -> "Checkpoint":
+        """Build a checkpoint from whole weights by label, in step order."""
+        snapshots = {
+            label: {name: array for name, array in weights.items() if name != _EMBEDDING}
+            for label, weights in stored.items()
+            if not label.startswith("selected_")
+        }
+        embeddings = {label: weights[_EMBEDDING] for label, weights in stored.items()}
+        return cls(
+            "untitled",
+            None,
+            model,
+            vocabulary,
+            metadata,
+            embeddings,
+            snapshots,
+            _hash_of(model, vocabulary),
+        )
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Return the labels of all stored steps, in order."""
+        return tuple(self.embeddings)
+
+    @property
+    def selected_label(self) -> str | None:
+        """Return the label of the selected weights, if the file names one."""
+        return next((label for label in self.steps if label.startswith("selected_")), None)
+
+    @property
+    def selected_step(self) -> int | None:
+        """Return the step of the selected weights."""
+        label = self.selected_label
+        if label is not None:
+            return step_number(label)
+        step = self.metadata.get("selected_step")
+        return step if isinstance(step, int) else None
+
+    @property
+    def whole_steps(self) -> tuple[str, ...]:
+        """Return the labels at which all weights are stored, in order."""
+        return tuple(
+            label for label in self.steps if label in self.snapshots or label == self.selected_label
+        )
+
+    def resolve_step(self, step: str | int | None) -> str | None:
+        """Return the label that `step` (a label, a number, or None for selected) means.
+
+        Raises:
+            CheckpointError: It is not stored; the stored ones are named.
+        """
+        if step is None:
+            return self.selected_label
+        for label in self.steps:
+            if str(step) in (label, str(step_number(label))):
+                return label
+        have = ", ".join(self.steps) or "none"
+        raise CheckpointError(f"step {str(step)[:40]!r} is not stored in {self.name}; stored: {have}")
+
+    def embedding_at(self, step: str | int | None) -> Float[np.ndarray, "vocab d_model"]:
+        """Return the token embeddings at a step (None: of the selected weights)."""
+        label = self.resolve_step(step)
+        if label is None or label == self.selected_label:
+            return self.model.weights[_EMBEDDING]
+        return self.embeddings[label].astype(np.float32)
+
+    def model_at(self, step: str | int | None) -> LanguageModel:
+        """Return the whole model at a step (None: the selected weights).
+
+        Raises:
+            CheckpointError: Only the embedding is stored there; the steps with whole
+                weights are named.
+        """
+        label = self.resolve_step(step)
+        if label is None or label == self.selected_label:
+            return self.model
+        if label not in self.snapshots:
+            have = ", ".join(self.whole_steps) or "the selected weights alone"
+            raise CheckpointError(
+                f"{self.name} stores only the embeddings at {label}; whole weights: {have}"
+            )
+        module = models.family(self.model.family)
+        weights = {_EMBEDDING: self.embeddings[label], **self.snapshots[label]}
+        return module.build(self.model.config, weights)
+
+
+def step_number(label: str) -> int:
+    """Return N of `step_N` or `selected_step_N`."""
+    match = _LABEL.fullmatch(label)
+    if match is None:
+        raise CheckpointError(f"{label[:40]!r} is no step label such as step_750")
+    return int(match.group(1))
+
+
+# -- loading and saving
+
+
+def load(source: Path | BinaryIO, *, name: str | None = None) -> Checkpoint:
+    """Read a checkpoint of ours or of the course.
+
+    A vocabulary inside the file comes first, else `vocab.json` beside it.
+
+    Args:
+        source: A path, or an open binary file (an upload).
+        name: Label; the file's stem by default.
+
+    Raises:
+        CheckpointError: With the reason, in one sentence.
+    """
+    path = source if isinstance(source, Path) else None
+    label = name or (path.stem if path else "upload")
+    arrays, metadata = read_arrays(source)
+    state = _finite_floats(_with_prefix(arrays, "state__"))
+    if not state:
+        raise CheckpointError("it holds no weights (no state__ arrays), so it is no checkpoint")
+    model = _build_model(state, metadata)
+    vocabulary = _find_vocabulary(metadata, path)
+    vocab_size, d_model = model.weights[_EMBEDDING].shape
+    if len(vocabulary) != vocab_size:
+        raise CheckpointError(
+            f"its vocabulary has {len(vocabulary):,} tokens but its embedding {vocab_size:,} rows"
+        )
+    embeddings = _finite_floats(_with_prefix(arrays, "embedding__"))
+    embeddings = dict(sorted(embeddings.items(), key=lambda item: step_number(item[0])))
+    for step, array in embeddings.items():
+        if array.shape != (vocab_size, d_model):
+            raise CheckpointError(
+                f"embedding__{step} has shape {array.shape}, expected {(vocab_size, d_model)}"
+            )
+    return Checkpoint(
+        name=label,
+        path=path,
+        model=model,
+        vocabulary=vocabulary,
+        metadata=metadata,
+        embeddings=embeddings,
+        snapshots=_snapshots(arrays, model, embeddings),
+        sha256=_hash_of(model, vocabulary),
+    )
+
+
+def save(checkpoint: Checkpoint, path: Path) -> None:
+    """Write a checkpoint: aside, fsync, replace. The name is taken as it is."""
+    selected = checkpoint.selected_label
+    arrays = {f"state__{name}": array for name, array in checkpoint.model.weights.items()}
+    for label, array in checkpoint.embeddings.items():
+        dtype = np.float32 if label == selected else np.float16
+        arrays[f"embedding__{label}"] = array.astype(dtype)
+    for label, weights in checkpoint.snapshots.items():
+        for name, array in weights.items():
+            arrays[f"snapshot__{label}__{name}"] = array.astype(np.float16)
+    model = checkpoint.model
+    metadata = {
+        **checkpoint.metadata,
+        "format_version": FORMAT_VERSION,
+        "kind": model.kind,
+        "model_config": asdict(model.config),
+        "vocabulary": checkpoint.vocabulary.to_json(),
+        "vocabulary_sha256": checkpoint.vocabulary.sha256,
+        "selected_step": checkpoint.selected_step,
+    }
+    write_arrays(path, arrays, metadata, compress=True)
+
+
+def load_folder(folder: Path) -> tuple[dict[str, Checkpoint], dict[str, str]]:
+    """Load every checkpoint of a folder.
+
+    Returns:
+        Checkpoints by file name, and the reason for each file that is unreadable. Files
+        without `state__` arrays that are ours for another purpose (`ngrams.npz`) are left out.
+    """
+    good: dict[str, Checkpoint] = {}
+    bad: dict[str, str] = {}
+    for path in sorted(folder.glob("*.npz")):
+        if path.name == "ngrams.npz":
+            continue
+        try:
+            good[path.name] = load(path)
+        except CheckpointError as error:
+            bad[path.name] = str(error)
+    return good, bad
+
+
+def _build_model(state: dict[str, np.ndarray], metadata: dict[str, Any]) -> LanguageModel:
+    kind = metadata.get("kind", "attention" if "W_Q.weight" in state else "mlp")
+    if not isinstance(kind, str) or kind not in _FAMILY_OF_KIND:
+        known = ", ".join(_FAMILY_OF_KIND)
+        raise CheckpointError(f"its kind is {str(kind)[:40]!r}; this version reads {known}")
+    family = _FAMILY_OF_KIND[kind]
+    model_class = models.family(family).MODEL
+    options = {} if family == "mlp" else {"context_length": _context_length(metadata)}
+    try:
+        return model_class.from_weights(state, n_head=_heads(metadata, kind), **options)
+    except CheckpointError:
+        raise
+    except ValueError as error:  # sizes out of range: a config's complaint about a file
+        raise CheckpointError(str(error)) from error
+
+
+def _heads(metadata: dict[str, Any], kind: str) -> int:
+    config = _mapping(metadata.get("model_config"))
+    by_kind = _mapping(_mapping(metadata.get("protocol")).get("heads"))
+    heads = config.get("heads", config.get("n_head", by_kind.get(kind, 1)))
+    if not isinstance(heads, int) or heads < 1:
+        raise CheckpointError(f"its number of heads is {str(heads)[:40]}, not a whole number")
+    return heads
+
+
+def _context_length(metadata: dict[str, Any]) -> int | None:
+    length = _mapping(metadata.get("model_config")).get("context_length")
+    return length if isinstance(length, int) else None
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _find_vocabulary(metadata: dict[str, Any], path: Path | None) -> Vocabulary:
+    if "vocabulary" in metadata:
+        found = Vocabulary.from_json(metadata["vocabulary"], "the vocabulary inside")
+        where = "the vocabulary inside"
+    else:
+        beside = path.parent / "vocab.json" if path else None
+        if beside is None or not beside.is_file():
+            raise CheckpointError("it has no vocabulary inside and there is no vocab.json beside it")
+        found, where = read_vocabulary(beside), "vocab.json beside it"
+    expected = metadata.get("vocabulary_sha256")
+    if expected is not None and expected != found.sha256:
+        raise CheckpointError(f"{where} is not the one it was trained with (the hashes differ)")
+    return found
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    """Read a `vocab.json`."""
+    try:
+        if path.stat().st_size > MAX_METADATA_BYTES:
+            raise CheckpointError(f"{path.name} is larger than {MAX_METADATA_BYTES:,} bytes")
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(f"{path.name} is not readable JSON") from error
+    return Vocabulary.from_json(data, path.name)
+
+
+def _snapshots(
+    arrays: Mapping[str, np.ndarray], model: LanguageModel, embeddings: Mapping[str, np.ndarray]
+) -> dict[str, Weights]:
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for key, array in _finite_floats(_with_prefix(arrays, "snapshot__")).items():
+        label, _, name = key.partition("__")
+        if name not in model.weights or label not in embeddings:
+            raise CheckpointError(f"snapshot__{key[:60]} belongs to no weight or stored step")
+        if array.shape != model.weights[name].shape:
+            raise CheckpointError(
+                f"snapshot__{key} has shape {array.shape}, expected {model.weights[name].shape}"
+            )
+        found.setdefault(label, {})[name] = array
+    wanted = set(model.weights) - {_EMBEDDING}
+    for label, weights in found.items():
+        if set(weights) != wanted:
+            raise CheckpointError(f"the snapshot at {label} lacks some weights")
+    return cast("dict[str, Weights]", found)
+
+
+def _with_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def _finite_floats(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return float16/float32 arrays as they are and float64 as float32, all finite."""
+    checked = {}
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            raise CheckpointError(f"{name[:60]} holds {array.dtype}, not floating-point numbers")
+        with np.errstate(over="ignore"):
+            narrow = array if array.dtype.itemsize <= 4 else array.astype(np.float32)  # noqa: PLR2004
+        if not np.isfinite(narrow).all():
+            raise CheckpointError(f"{name[:60]} holds numbers that are not finite")
+        narrow.setflags(write=False)
+        checked[name] = narrow
+    return checked
+
+
+def _hash_of(model: LanguageModel, vocabulary: Vocabulary) -> str:
+    digest = hashlib.sha256(vocabulary.sha256.encode())
+    digest.update(json.dumps(asdict(model.config), sort_keys=True).encode())
+    for name in sorted(model.weights):
+        digest.update(name.encode() + model.weights[name].tobytes())
+    return digest.hexdigest()
+
+
+# -- the container
+
+
+def read_arrays(source: Path | BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return all arrays of an .npz file but its metadata, and the metadata.
+
+    Raises:
+        CheckpointError: Unreadable, too large, holding objects, or lying about its sizes.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            if isinstance(source, Path):
+                source = stack.enter_context(source.open("rb"))
+            size = source.seek(0, io.SEEK_END)
+            if size > MAX_FILE_BYTES:
+                raise CheckpointError(
+                    f"it has {size:,} bytes; the limit is {MAX_FILE_BYTES // 2**20} MB"
+                )
+            if size == 0:
+                raise CheckpointError("it is empty")
+            archive = stack.enter_context(zipfile.ZipFile(source))
+            arrays = dict(_members(archive))
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointError(f"it cannot be read: {error.strerror or error}") from error
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise CheckpointError("it is damaged or not an .npz file") from error
+    metadata = arrays.pop("metadata_json", None)
+    return arrays, {} if metadata is None else _parse_metadata(metadata)
+
+
+def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, np.ndarray]]:
+    infos = archive.infolist()
+    if len(infos) > MAX_MEMBERS:
+        raise CheckpointError(f"it has {len(infos):,} members; the limit is {MAX_MEMBERS:,}")
+    expanded = sum(info.file_size for info in infos)
+    if expanded > MAX_EXPANDED_BYTES:
+        raise CheckpointError(
+            f"it would expand to {expanded / 2**20:,.0f} MB; the limit is "
+            f"{MAX_EXPANDED_BYTES // 2**20:,} MB"
+        )
+    seen: set[str] = set()
+    for info in infos:
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename or name in seen:
+            raise CheckpointError(f"its member {info.filename[:60]!r} is no array of its own")
+        seen.add(name)
+        with archive.open(info) as member:
+            yield name, _read_array(cast("BinaryIO", member), name, info.file_size)
+
+
+def _read_array(member: BinaryIO, name: str, declared: int) -> np.ndarray:
+    """Read one .npy stream, whose header may lie, without trusting it."""
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        version = np.lib.format.read_magic(member)
+        shape, fortran, dtype = read_header[version](member)
+    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError) as error:
+        raise CheckpointError(f"{name[:60]} has no readable array header") from error
+    if dtype.hasobject:
+        raise CheckpointError(f"{name[:60]} holds Python objects, which are never loaded")
+    if len(shape) > _MAX_NDIM or any(n < 0 for n in shape):
+        raise CheckpointError(f"{name[:60]} has an impossible shape")
+    size = math.prod(shape) * dtype.itemsize
+    if size > declared:
+        raise CheckpointError(
+            f"{name[:60]} says it has shape {shape}, more than the {declared:,} bytes stored"
+        )
+    if name == "metadata_json" and size > MAX_METADATA_BYTES:
+        raise CheckpointError(f"its metadata has {size:,} bytes; limit {MAX_METADATA_BYTES:,}")
+    data = member.read(size)
+    if len(data) != size:
+        raise CheckpointError(f"{name[:60]} is cut off")
+    if dtype.itemsize == 0:
+        return np.zeros(shape, dtype)
+    array = np.frombuffer(data, dtype)
+    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+
+
+def _parse_metadata(array: np.ndarray) -> dict[str, Any]:
+    if array.dtype.kind != "U" or array.ndim != 0:
+        raise CheckpointError("its metadata_json is not a text")
+    try:
+        metadata = json.loads(str(array))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError("its metadata_json is not JSON") from error
+    if not isinstance(metadata, dict):
+        raise CheckpointError("its metadata_json is not a JSON object")
+    return cast("dict[str, Any]", metadata)
+
+
+def write_arrays(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    metadata: Mapping[str, Any],
+    *,
+    compress: bool = False,
+) -> None:
+    """Write an .npz file aside, fsync it, and move it in place: never half a file.
+
+    Raises:
+        CheckpointError: The disk or the folder refuses; the earlier file is untouched.
+    """
+    text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+    members = {**arrays, "metadata_json": np.array(text)}
+    writer = np.savez_compressed if compress else np.savez
+    with replacing(path) as file:
+        writer(file, allow_pickle=False, **cast("dict[str, Any]", members))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file beside `path` that takes its place when the block ends well."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            with aside.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path.name} could not be written: {error.strerror or error}"
+        ) from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed writer of the same file left behind."""
+    for stray in path.parent.glob(f".{glob_escape(path.name)}.*.tmp"):
+        pid = stray.name.split(".")[-2]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            stray.unlink(missing_ok=True)
+
+
+def glob_escape(name: str) -> str:
+    """Return `name` with the characters that `Path.glob` would read as patterns escaped."""
+    return re.sub(r"([*?[])", r"[\1]", name)

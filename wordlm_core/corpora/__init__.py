@@ -1,0 +1,99 @@
+"""Corpora: one module each, found by folder scan.
+
+A corpus module offers `INFO` (a `CorpusInfo`), `available()` and `load(profile=, documents=)`.
+Anything else named on the command line is a file or a folder, read by `reading`.
+"""
+
+import hashlib
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+
+from wordlm_core.errors import ConfigError, CorpusError
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents with their origin.
+
+    Attributes:
+        name: Short name, or the file's or folder's name.
+        documents: Texts in the order of the source, not yet normalised.
+        licence: SPDX name, or "unknown" for a person's own file.
+        source: Where they came from, for people.
+    """
+
+    name: str
+    documents: tuple[str, ...]
+    licence: str
+    source: str
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return a hash of the documents in order."""
+        digest = hashlib.sha256()
+        for document in self.documents:
+            digest.update(document.encode() + b"\0")
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class CorpusInfo:
+    """What `corpora` lists about a named corpus.
+
+    Attributes:
+        name: The name for `--corpus`.
+        documents: How many there are, or None where any number can be had.
+        licence: SPDX name.
+        how_to_get: One sentence.
+        profiles: Profile name to (documents, max_vocab).
+    """
+
+    name: str
+    documents: int | None
+    licence: str
+    how_to_get: str
+    profiles: dict[str, tuple[int, int]]
+
+
+def modules() -> dict[str, ModuleType]:
+    """Return every corpus module by the name of its corpus."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        loaded = importlib.import_module(f"{__name__}.{module.name}")
+        if hasattr(loaded, "INFO"):
+            found[loaded.INFO.name] = loaded
+    return found
+
+
+def load(where: str, *, profile: str | None = None, documents: int | None = None) -> Corpus:
+    """Load a corpus by name, or from a file or folder.
+
+    Args:
+        where: A name of `modules()`, else a path.
+        profile: A size the named corpus offers (`smoke`, `classroom`, `full`).
+        documents: Keep the first so many; more than there are means all.
+
+    Raises:
+        CorpusError: Neither a name nor a readable path.
+        ConfigError: `documents` is not positive, or the profile is unknown.
+    """
+    from wordlm_core.corpora import reading  # noqa: PLC0415 (it imports Corpus from here)
+
+    if documents is not None and documents < 1:
+        raise ConfigError(f"documents must be 1 or more, not {documents}")
+    named = modules()
+    if where in named:
+        return named[where].load(profile=profile, documents=documents)
+    if profile is not None:
+        raise ConfigError(f"--profile belongs to {', '.join(named)}; for a path use --documents")
+    path = Path(where)
+    if not path.exists():
+        raise CorpusError(f"no corpus, file or folder {where!r}; corpora: {', '.join(named)}")
+    texts = reading.read_path(path)
+    if not texts:
+        raise CorpusError(f"{path.name} holds no text")
+    return Corpus(path.name, tuple(texts[:documents]), "unknown", f"local {path.name}")

@@ -1,0 +1,66 @@
+"""Read a person's own text: one document a line, or .jsonl with "text".
+
+The rules for every upload: UTF-8 (a byte-order mark and CR LF are taken away), anything else
+refused with the place of the first bad byte.
+"""
+
+import json
+from pathlib import Path
+
+from wordlm_core.errors import CorpusError
+
+MAX_BYTES = 200_000_000
+
+
+def read_path(path: Path) -> list[str]:
+    """Return the documents of a file, or of a folder's .jsonl files in name order."""
+    if path.is_dir():
+        files = sorted(path.glob("*.jsonl"))
+        if not files:
+            raise CorpusError(f"the folder {path.name} holds no .jsonl file")
+        return [text for file in files for text in read_path(file)]
+    try:
+        size = path.stat().st_size
+        data = path.read_bytes() if size <= MAX_BYTES else b""
+    except OSError as error:
+        raise CorpusError(f"{path.name} cannot be read: {error.strerror}") from error
+    if size > MAX_BYTES:
+        raise CorpusError(f"{path.name} has {size:,} bytes; the limit is {MAX_BYTES:,}")
+    return read_bytes(data, path.name)
+
+
+def read_bytes(data: bytes, name: str) -> list[str]:
+    """Return the documents in the bytes of a file called `name`.
+
+    Raises:
+        CorpusError: Not UTF-8, or a .jsonl line without a "text"; the line is named.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CorpusError(
+            f"{name} is not UTF-8: byte {error.start:,} (line {line:,}) cannot be read; "
+            "save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise CorpusError(f"{name} holds zero bytes, so it is not a text file")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if name.endswith(".jsonl"):
+        return [_json_text(line, name, i) for i, line in enumerate(lines, 1) if line.strip()]
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _json_text(line: str, name: str, number: int) -> str:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{name}, line {number:,}: not JSON") from error
+    text = record.get("text") if isinstance(record, dict) else None
+    if not isinstance(text, str):
+        raise CorpusError(f'{name}, line {number:,}: no "text"')
+    try:
+        text.encode()  # JSON escapes can spell half a surrogate pair, which is no text
+    except UnicodeEncodeError as error:
+        raise CorpusError(f"{name}, line {number:,}: half a surrogate pair") from error
+    return text

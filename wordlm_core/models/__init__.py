@@ -1,0 +1,32 @@
+"""Model families: one module each, found by folder scan.
+
+A family's module offers a model class (see `base.LanguageModel`) and, for word models, the
+functions `config_for`, `build`, `initial_weights` and `training_hidden` that the trainer uses.
+"""
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+from wordlm_core.errors import ConfigError
+
+
+def families() -> dict[str, ModuleType]:
+    """Return every family's module by name."""
+    return {
+        module.name: importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
+        if module.name != "base" and not module.name.startswith("_")
+    }
+
+
+def family(name: str) -> ModuleType:
+    """Return one family's module.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    known = families()
+    if name not in known:
+        raise ConfigError(f"unknown family {name!r}; there are {', '.join(sorted(known))}")
+    return known[name]

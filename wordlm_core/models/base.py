@@ -1,0 +1,191 @@
+"""What every model family shares: the trace, the interface, and the one softmax.
+
+Axis names in shapes: `pos` token positions of a probe, `query`/`key` the same positions as
+receiver and source, `layer`, `head`, `d_model`, `d_head`, `vocab`, `batch`.
+
+Inference is NumPy on read-only arrays, so that a hundred readers can share one model and the
+app never loads torch. Only `trainer` does; the families give it their differentiable forward
+in `training_hidden`, which imports torch inside.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from wordlm_core.errors import CheckpointError, ConfigError, TextError
+
+Weights = Mapping[str, np.ndarray]
+HeadSet = Sequence[tuple[int, int]]
+
+MAX_CONTEXT, MAX_WIDTH, MAX_HIDDEN, MAX_HEADS = 4096, 4096, 16_384, 64
+MAX_PARAMETERS = 200_000_000
+
+
+def log_softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
+    """Return log-probabilities in float64 over the last axis; -inf logits stay -inf.
+
+    The maximum is taken away first, so no finite logits overflow.
+    """
+    shifted = logits.astype(np.float64)
+    shifted = shifted - shifted.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
+    """Return probabilities over the last axis, in the dtype of `logits`.
+
+    Every row must hold a finite logit. Rows sum to 1 to rounding.
+    """
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that a lens reads from one forward pass over one probe.
+
+    Float32 for word models, float64 for microgpt. Fields that a family lacks are None.
+
+    Attributes:
+        ids: Token ids.
+        embed: Lookup rows of the tokens, before any position is added.
+        residual: What attention reads: lookup row plus position row.
+        queries: Query vectors. None for the MLP, like all fields up to `contextual`.
+        keys: Key vectors.
+        values: Value vectors (their width may differ from `d_head`).
+        scores: q.k / sqrt(d_head) before the mask and softmax; receivers are rows.
+        attention: After mask and softmax: rows sum to 1, entries right of the diagonal are 0.
+        head_updates: What each head adds to the residual stream, W_O already applied.
+        contextual: Residual stream after attention and its residual add (of the last layer).
+        hidden: The MLP's activations after its ReLU.
+        logits: Next-token logits at every position.
+    """
+
+    ids: Int[np.ndarray, " pos"]
+    embed: Float[np.ndarray, "pos d_model"]
+    residual: Float[np.ndarray, "pos d_model"] | None
+    queries: Float[np.ndarray, "layer head pos d_head"] | None
+    keys: Float[np.ndarray, "layer head pos d_head"] | None
+    values: Float[np.ndarray, "layer head pos d_value"] | None
+    scores: Float[np.ndarray, "layer head query key"] | None
+    attention: Float[np.ndarray, "layer head query key"] | None
+    head_updates: Float[np.ndarray, "layer head pos d_model"] | None
+    contextual: Float[np.ndarray, "pos d_model"] | None
+    hidden: Float[np.ndarray, "pos hidden"]
+    logits: Float[np.ndarray, "pos vocab"]
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """The interface of a family.
+
+    Attributes:
+        family: Name for `--family`; the module's name.
+        config: Sizes, a frozen dataclass.
+        weights: Read-only arrays by state name.
+    """
+
+    family: ClassVar[str]
+    config: Any
+    weights: Weights
+
+    @property
+    def kind(self) -> str:
+        """Return the checkpoint's `kind`."""
+        ...
+
+    @property
+    def n_layer(self) -> int:
+        """Return the number of attention layers, 0 for the MLP."""
+        ...
+
+    @property
+    def n_head(self) -> int:
+        """Return heads a layer, 0 for the MLP."""
+        ...
+
+    @classmethod
+    def from_weights(cls, weights: Weights, *, n_head: int) -> Self:
+        """Infer the sizes from the arrays, check every shape, build the model."""
+        ...
+
+    def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
+        """Run one probe and keep everything."""
+        ...
+
+    def last_logits(
+        self, ids: Int[np.ndarray, "batch pos"], *, heads_off: HeadSet = ()
+    ) -> Float[np.ndarray, "batch vocab"]:
+        """Return next-token logits at the last position of each text, all in one forward."""
+        ...
+
+
+def freeze(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return float32 copies or views of `weights` that nobody can write to."""
+    frozen = {}
+    for name, array in weights.items():
+        own = np.ascontiguousarray(array, dtype=np.float32)
+        if own is array and array.flags.writeable:
+            own = array.copy()
+        own.setflags(write=False)
+        frozen[name] = own
+    return frozen
+
+
+def count_parameters(weights: Weights) -> int:
+    """Return the number of weights, every stored matrix counted."""
+    return sum(array.size for array in weights.values())
+
+
+def check_shapes(weights: Weights, expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse missing or extra names and wrong shapes, naming both shapes.
+
+    Raises:
+        CheckpointError: The first difference found.
+    """
+    missing = [name for name in expected if name not in weights]
+    if missing:
+        raise CheckpointError(f"weights are missing: {', '.join(missing)}")
+    extra = [name for name in weights if name not in expected]
+    if extra:
+        raise CheckpointError(f"unexpected weights: {', '.join(extra[:5])}")
+    for name, shape in expected.items():
+        if weights[name].shape != shape:
+            raise CheckpointError(f"{name} has shape {weights[name].shape}, expected {shape}")
+
+
+def matrix(weights: Weights, name: str) -> np.ndarray:
+    """Return a two-dimensional weight by name, or refuse."""
+    if name not in weights:
+        raise CheckpointError(f"weights are missing: {name}")
+    if weights[name].ndim != 2:
+        raise CheckpointError(f"{name} has shape {weights[name].shape}, expected a matrix")
+    return weights[name]
+
+
+def check_sizes(**sizes: tuple[int, int]) -> None:
+    """Refuse sizes outside 1..limit; each keyword gives (size, limit)."""
+    for name, (size, limit) in sizes.items():
+        if not 1 <= size <= limit:
+            raise ConfigError(f"{name.replace('_', ' ')} must be 1 to {limit:,}, not {size:,}")
+
+
+def check_probe(ids: Int[np.ndarray, "*batch pos"], context_length: int) -> None:
+    """Refuse an empty probe or one longer than the window.
+
+    Raises:
+        TextError: With both lengths.
+    """
+    if not 1 <= ids.shape[-1] <= context_length:
+        raise TextError(
+            f"the model reads 1 to {context_length} tokens at once, not {ids.shape[-1]}"
+        )
+
+
+def prefixes(ids: Int[np.ndarray, " pos"]) -> Iterator[Int[np.ndarray, " prefix"]]:
+    """Yield the text up to and including each position."""
+    for end in range(1, len(ids) + 1):
+        yield ids[:end]

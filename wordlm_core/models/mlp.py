@@ -1,0 +1,163 @@
+"""Fixed-window MLP: embed, concatenate the window, Linear, ReLU, Linear to the vocabulary.
+
+After Bengio et al. 2003 (JMLR 3:1137-1155), without its direct connections. A text shorter
+than the window is padded on the left with `<PAD>`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from wordlm_core.errors import CheckpointError
+from wordlm_core.models import base
+from wordlm_core.models.base import HeadSet, Trace, Weights
+from wordlm_core.text import PAD_ID
+from wordlm_core.vocabulary import MAX_VOCAB_SIZE
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class MLPConfig:
+    """Sizes of a fixed-window MLP."""
+
+    vocab_size: int
+    context_length: int
+    d_model: int
+    hidden: int
+
+    def __post_init__(self) -> None:
+        """Refuse sizes out of range."""
+        base.check_sizes(
+            vocab_size=(self.vocab_size, MAX_VOCAB_SIZE),
+            context_length=(self.context_length, base.MAX_CONTEXT),
+            d_model=(self.d_model, base.MAX_WIDTH),
+            hidden=(self.hidden, base.MAX_HIDDEN),
+        )
+        parameters = sum(rows * columns for rows, columns in map(_as_matrix, self.shapes.values()))
+        base.check_sizes(parameters=(parameters, base.MAX_PARAMETERS))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every weight, in state order."""
+        return {
+            "token_embedding.weight": (self.vocab_size, self.d_model),
+            "hidden_layer.weight": (self.hidden, self.context_length * self.d_model),
+            "hidden_layer.bias": (self.hidden,),
+            "vocab_head.weight": (self.vocab_size, self.hidden),
+            "vocab_head.bias": (self.vocab_size,),
+        }
+
+
+def _as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
+    return (shape[0], shape[1]) if len(shape) == 2 else (shape[0], 1)  # noqa: PLR2004
+
+
+class MLPModel:
+    """A fixed-window MLP with read-only weights."""
+
+    family: ClassVar[str] = "mlp"
+    n_layer = 0
+    n_head = 0
+    kind = "mlp"
+
+    def __init__(self, config: MLPConfig, weights: Mapping[str, np.ndarray]) -> None:
+        base.check_shapes(weights, config.shapes)
+        self.config = config
+        self.weights: Weights = base.freeze(weights)
+
+    @classmethod
+    def from_weights(cls, weights: Weights, *, n_head: int = 0) -> Self:
+        """Infer the sizes from the arrays and build the model."""
+        vocab_size, d_model = base.matrix(weights, "token_embedding.weight").shape
+        hidden, flat = base.matrix(weights, "hidden_layer.weight").shape
+        if d_model == 0 or flat % d_model:
+            raise CheckpointError(
+                f"hidden_layer.weight reads {flat} numbers, which is no whole number of "
+                f"{d_model}-wide embeddings"
+            )
+        return cls(MLPConfig(vocab_size, flat // d_model, d_model, hidden), weights)
+
+    def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
+        """Run every prefix of `ids` as a window of its own."""
+        base.check_probe(ids, self.config.context_length)
+        embed = self.weights["token_embedding.weight"][ids]
+        hidden = np.concatenate([self._hidden(prefix[None]) for prefix in base.prefixes(ids)])
+        return Trace(
+            ids=ids,
+            embed=embed,
+            residual=None,
+            queries=None,
+            keys=None,
+            values=None,
+            scores=None,
+            attention=None,
+            head_updates=None,
+            contextual=None,
+            hidden=hidden,
+            logits=self._head(hidden),
+        )
+
+    def last_logits(
+        self, ids: Int[np.ndarray, "batch pos"], *, heads_off: HeadSet = ()
+    ) -> Float[np.ndarray, "batch vocab"]:
+        """Return next-token logits after each text. There are no heads to switch off."""
+        base.check_probe(ids, self.config.context_length)
+        return self._head(self._hidden(ids))
+
+    def _hidden(self, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch hidden"]:
+        table, weights = self.weights["token_embedding.weight"], self.weights["hidden_layer.weight"]
+        flat = table[ids].reshape(len(ids), -1)
+        before = flat @ weights[:, -flat.shape[1] :].T + self.weights["hidden_layer.bias"]
+        padding = self.config.context_length - ids.shape[1]
+        # The PAD row is zero after our training, but a file may say otherwise.
+        if padding and table[PAD_ID].any():
+            before += weights[:, : -flat.shape[1]] @ np.tile(table[PAD_ID], padding)
+        return np.maximum(before, 0)
+
+    def _head(self, hidden: Float[np.ndarray, "batch hidden"]) -> Float[np.ndarray, "batch vocab"]:
+        return hidden @ self.weights["vocab_head.weight"].T + self.weights["vocab_head.bias"]
+
+
+def config_for(
+    *, vocab_size: int, context_length: int, d_model: int, hidden: int, **_: Any
+) -> MLPConfig:
+    """Return the config for training options; those of other families are ignored."""
+    return MLPConfig(vocab_size, context_length, d_model, hidden)
+
+
+def build(config: MLPConfig, weights: Mapping[str, np.ndarray]) -> MLPModel:
+    """Return the model of a config."""
+    return MLPModel(config, weights)
+
+
+def initial_weights(config: MLPConfig) -> "dict[str, torch.Tensor]":
+    """Draw PyTorch's default initialisation, in state order, from the global generator."""
+    from torch import nn  # noqa: PLC0415 (only training needs torch)
+
+    modules = {
+        "token_embedding": nn.Embedding(config.vocab_size, config.d_model, padding_idx=PAD_ID),
+        "hidden_layer": nn.Linear(config.context_length * config.d_model, config.hidden),
+        "vocab_head": nn.Linear(config.hidden, config.vocab_size),
+    }
+    return {f"{name}.{k}": v for name, m in modules.items() for k, v in m.state_dict().items()}
+
+
+def training_hidden(
+    config: MLPConfig, weights: "dict[str, torch.Tensor]", ids: "torch.Tensor"
+) -> "torch.Tensor":
+    """Return hidden activations (batch, hidden) of full windows (batch, context)."""
+    from torch.nn import functional as F  # noqa: PLC0415, N812 (torch's own name for it)
+
+    from wordlm_core.models._torch_ops import lookup  # noqa: PLC0415
+
+    embedded = lookup(weights["token_embedding.weight"], ids)
+    flat = embedded.flatten(1)
+    return F.linear(flat, weights["hidden_layer.weight"], weights["hidden_layer.bias"]).relu()
+
+
+MODEL = MLPModel

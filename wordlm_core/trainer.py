@@ -1,0 +1,411 @@
+"""Train a word model, by the protocol that the benchmark and the jobs share.
+
+AdamW at a constant rate, gradient norm clipped at 1, batches drawn with replacement. The
+validation slice is fixed; its lowest loss selects the weights, and only those read the test
+split, once. Every random draw comes from the seed, and the whole state can be written and
+taken up again: 100 steps + resume + 100 gives the weights of 200 in one go.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from wordlm_core import models
+from wordlm_core.checkpoint import Checkpoint, read_arrays, write_arrays
+from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
+from wordlm_core.models._torch_ops import head_loss
+from wordlm_core.models.base import LanguageModel, check_sizes, count_parameters
+from wordlm_core.windows import Dataset, Windows
+
+VALIDATION_WINDOWS = 20_000
+EVALUATIONS = 8
+_SEED_OFFSET_OF_BATCHES = 10_000
+_SAVE_SECONDS = 30.0
+_DEFAULTS = {"mlp": (1e-3, 1e-4), "attention": (3e-3, 1e-3)}
+_MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
+
+
+class NonFiniteLossError(WordLMError):
+    """Training diverged; the last finite state is kept."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """What to train. The defaults are the protocol of the committed artifacts.
+
+    Attributes:
+        family: `mlp` or `attention`.
+        steps: Optimiser steps.
+        seed: Seed of the initialisation; batches use seed + 10,000.
+        n_head: Attention heads.
+        d_model: Width of embeddings.
+        hidden: Width of the hidden layer.
+        context_length: Window, in tokens.
+        lr: Learning rate; None takes the family's.
+        weight_decay: AdamW's; None takes the family's.
+        batch: Windows a step.
+        positions: Add a position table (attention).
+        max_vocab: Vocabulary limit, specials included.
+        min_freq: Least count of a kept token.
+        bfloat16_head: Compute the vocabulary head's products in bfloat16.
+    """
+
+    family: str = "attention"
+    steps: int = 6000
+    seed: int = 11
+    n_head: int = 1
+    d_model: int = 64
+    hidden: int = 256
+    context_length: int = 64
+    lr: float | None = None
+    weight_decay: float | None = None
+    batch: int = 512
+    positions: bool = True
+    max_vocab: int = 4000
+    min_freq: int = 2
+    bfloat16_head: bool = False
+
+    def __post_init__(self) -> None:
+        """Fill in the family's rates and refuse what cannot be trained."""
+        models.family(self.family)
+        lr, weight_decay = _DEFAULTS[self.family]
+        if self.lr is None:
+            object.__setattr__(self, "lr", lr)
+        if self.weight_decay is None:
+            object.__setattr__(self, "weight_decay", weight_decay)
+        check_sizes(steps=(self.steps, _MAX_STEPS), batch=(self.batch, _MAX_BATCH))
+        if not 0 <= self.seed < _MAX_SEED:
+            raise ConfigError(f"the seed must be 0 to {_MAX_SEED - 1:,}, not {self.seed}")
+        if not (math.isfinite(self.rate) and self.rate > 0):
+            raise ConfigError(f"the learning rate must be above 0, not {self.lr}")
+        if not (math.isfinite(self.decay) and self.decay >= 0):
+            raise ConfigError(f"the weight decay must be 0 or more, not {self.weight_decay}")
+
+    @property
+    def rate(self) -> float:
+        """Return the learning rate."""
+        assert self.lr is not None  # __post_init__ filled it in
+        return self.lr
+
+    @property
+    def decay(self) -> float:
+        """Return the weight decay."""
+        assert self.weight_decay is not None  # __post_init__ filled it in
+        return self.weight_decay
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of a running training. Losses in nats a token."""
+
+    step: int
+    steps: int
+    train_loss: float
+    validation_loss: float | None
+    tokens_seen: int
+    seconds: float
+
+
+@dataclass
+class _State:
+    """All that changes while training; what a resume file holds."""
+
+    weights: dict[str, torch.Tensor]
+    best: dict[str, np.ndarray]
+    step: int = 0
+    best_step: int = 0
+    best_loss: float = math.inf
+    tokens_seen: int = 0
+    seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    stored: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)
+
+
+class Trainer:
+    """One training, from a dataset to a checkpoint."""
+
+    def __init__(self, config: TrainConfig, data: Dataset, *, resume: Path | None = None) -> None:
+        """Build the model, or take up the state in the file `resume`.
+
+        Raises:
+            CheckpointError: `resume` belongs to another config or corpus.
+        """
+        self.config, self.data = config, data
+        self._family = models.family(config.family)
+        self.model_config = self._family.config_for(
+            vocab_size=len(data.vocabulary),
+            context_length=config.context_length,
+            d_model=config.d_model,
+            hidden=config.hidden,
+            n_head=config.n_head,
+            positions=config.positions,
+        )
+        torch.manual_seed(config.seed)
+        weights = self._family.initial_weights(self.model_config)
+        self._state = _State({k: v.requires_grad_() for k, v in weights.items()}, {})
+        self._optimiser = torch.optim.AdamW(
+            weights.values(), lr=config.rate, weight_decay=config.decay, fused=True
+        )
+        self._generator = torch.Generator().manual_seed(config.seed + _SEED_OFFSET_OF_BATCHES)
+        self._head_dtype = torch.bfloat16 if config.bfloat16_head else torch.float32
+        self._every = max(1, config.steps // EVALUATIONS)
+        if resume is None:
+            self._state.best = self._copy_weights()
+            self._store(0)
+        else:
+            self._load(resume)
+
+    @property
+    def step(self) -> int:
+        """Return how many steps are done."""
+        return self._state.step
+
+    def run(
+        self,
+        *,
+        report: Callable[[Progress], None] = lambda progress: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        save_to: Path | None = None,
+    ) -> bool:
+        """Train to the end; return False if `should_stop` ended it early.
+
+        Args:
+            report: Called after every step.
+            should_stop: Asked before every step.
+            save_to: Where to keep the state for resuming, written at every evaluation, on a
+                stop, and every half minute between.
+
+        Raises:
+            NonFiniteLossError: The loss became NaN or infinite; the state on disk is the last
+                finite one.
+        """
+        state, saved_at = self._state, time.monotonic()
+        while state.step < self.config.steps:
+            if should_stop():
+                if save_to:
+                    self.save(save_to)
+                return False
+            started = time.perf_counter()
+            loss = self._one_step()
+            validation = self._evaluate_if_due()
+            state.seconds += time.perf_counter() - started
+            report(
+                Progress(
+                    state.step,
+                    self.config.steps,
+                    loss,
+                    validation,
+                    state.tokens_seen,
+                    state.seconds,
+                )
+            )
+            due = validation is not None or time.monotonic() - saved_at > _SAVE_SECONDS
+            if save_to and due:
+                self.save(save_to)
+                saved_at = time.monotonic()
+        return True
+
+    def _one_step(self) -> float:
+        state, train = self._state, self.data.splits["train"]
+        which = torch.randint(len(train), (self.config.batch,), generator=self._generator).numpy()
+        loss = self._loss(train, which)
+        value = loss.item()
+        if not math.isfinite(value):
+            raise NonFiniteLossError(
+                f"the loss was not finite at step {state.step + 1}: the learning rate "
+                f"{self.config.rate:g} is probably too high"
+            )
+        self._optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(state.weights.values(), 1.0)
+        self._optimiser.step()
+        state.step += 1
+        state.tokens_seen += self.config.batch
+        state.losses.append(value)
+        return value
+
+    def _loss(self, split: Windows, which: Any) -> torch.Tensor:
+        weights = self._state.weights
+        contexts = torch.from_numpy(np.ascontiguousarray(split.contexts(which)))
+        hidden = self._family.training_hidden(self.model_config, weights, contexts)
+        targets = torch.from_numpy(np.ascontiguousarray(split.targets(which)))
+        return head_loss(
+            hidden,
+            weights["vocab_head.weight"],
+            weights["vocab_head.bias"],
+            targets,
+            self._head_dtype,
+        )
+
+    def _evaluate_if_due(self) -> float | None:
+        state = self._state
+        last = state.step == self.config.steps
+        if not (state.step == 1 or state.step % self._every == 0 or last):
+            return None
+        model = self._model(self._copy_weights())
+        loss = mean_loss(model, self.data.splits["validation"], limit=VALIDATION_WINDOWS)
+        if not math.isfinite(loss):
+            raise NonFiniteLossError(f"the validation loss was not finite at step {state.step}")
+        since = state.trace[-1]["step"] if state.trace else 0
+        state.trace.append(
+            {
+                "step": state.step,
+                "train_loss": float(np.mean(state.losses[since:])),
+                "validation_loss": loss,
+                "tokens_seen": state.tokens_seen,
+            }
+        )
+        if loss < state.best_loss:
+            state.best, state.best_step, state.best_loss = self._copy_weights(), state.step, loss
+        if state.step % self._every == 0 or last:
+            self._store(state.step)
+        return loss
+
+    def _model(self, weights: dict[str, np.ndarray]) -> LanguageModel:
+        return self._family.build(self.model_config, weights)
+
+    def _copy_weights(self) -> dict[str, np.ndarray]:
+        return {k: v.detach().numpy().copy() for k, v in self._state.weights.items()}
+
+    def _store(self, step: int) -> None:
+        self._state.stored[step] = {
+            name: array.astype(np.float16) for name, array in self._copy_weights().items()
+        }
+
+    # -- what comes out
+
+    def checkpoint(self, *, test: bool = True) -> Checkpoint:
+        """Return the best weights so far as a checkpoint.
+
+        Args:
+            test: Read the test split. Only for the end of a training.
+        """
+        state, config = self._state, self.config
+        model = self._model(state.best)
+        metrics: dict[str, Any] = {"validation_loss": _finite(state.best_loss)}
+        if test:
+            loss = mean_loss(model, self.data.splits["test"])
+            metrics |= {
+                "test_loss": loss,
+                "test_perplexity": math.exp(min(loss, 700.0)),
+                "test_targets": len(self.data.splits["test"]),
+            }
+        corpus = self.data.corpus
+        metadata = {
+            "corpus": {
+                "name": corpus.name,
+                "licence": corpus.licence,
+                "source": corpus.source,
+                "sha256": corpus.sha256,
+                **self.data.audit,
+            },
+            "seed": config.seed,
+            "training": {
+                **asdict(config),
+                "steps_done": state.step,
+                "tokens_seen": state.tokens_seen,
+                "runtime_seconds": state.seconds,
+                "parameters": count_parameters(model.weights),
+            },
+            "metrics": metrics,
+            "trace": state.trace,
+            "loss_history": [round(loss, 5) for loss in state.losses],
+        }
+        stored = {f"step_{step}": arrays for step, arrays in state.stored.items()}
+        stored.pop(f"step_{state.best_step}", None)
+        stored[f"selected_step_{state.best_step}"] = dict(model.weights)
+        ordered = dict(sorted(stored.items(), key=lambda item: int(item[0].rsplit("_", 1)[1])))
+        return Checkpoint.from_training(model, self.data.vocabulary, metadata, ordered)
+
+    # -- the state on disk
+
+    def save(self, path: Path) -> None:
+        """Write the whole state; the file is replaced in one move."""
+        state = self._state
+        arrays: dict[str, np.ndarray] = {"generator": self._generator.get_state().numpy()}
+        arrays |= {f"weights__{k}": v.detach().numpy() for k, v in state.weights.items()}
+        arrays |= {f"best__{k}": v for k, v in state.best.items()}
+        for name, tensor in state.weights.items():
+            for part, value in self._optimiser.state.get(tensor, {}).items():
+                arrays[f"adam__{part}__{name}"] = value.numpy()
+        for step, stored in state.stored.items():
+            arrays |= {f"stored__{step}__{k}": v for k, v in stored.items()}
+        record = {
+            "owner": self._owner(),
+            "step": state.step,
+            "best_step": state.best_step,
+            "best_loss": _finite(state.best_loss),
+            "tokens_seen": state.tokens_seen,
+            "seconds": state.seconds,
+            "losses": state.losses,
+            "trace": state.trace,
+        }
+        write_arrays(path, arrays, record)
+
+    def _load(self, path: Path) -> None:
+        arrays, record = read_arrays(path)
+        if record.get("owner") != self._owner():
+            raise CheckpointError(
+                f"{path.name} belongs to a training with other settings or another corpus"
+            )
+        state = self._state
+        with torch.no_grad():
+            for name, tensor in state.weights.items():
+                tensor.copy_(torch.from_numpy(arrays[f"weights__{name}"]))
+                self._optimiser.state[tensor] = {
+                    part: torch.from_numpy(arrays[f"adam__{part}__{name}"])
+                    for part in ("step", "exp_avg", "exp_avg_sq")
+                    if f"adam__{part}__{name}" in arrays
+                }
+        self._generator.set_state(torch.from_numpy(arrays["generator"]))
+        state.best = {k: arrays[f"best__{k}"] for k in state.weights}
+        for key in (k for k in arrays if k.startswith("stored__")):
+            _, step, name = key.split("__", 2)
+            state.stored.setdefault(int(step), {})[name] = arrays[key]
+        state.step, state.best_step = record["step"], record["best_step"]
+        best_loss = record["best_loss"]
+        state.best_loss = math.inf if best_loss is None else best_loss
+        state.tokens_seen, state.seconds = record["tokens_seen"], record["seconds"]
+        state.losses, state.trace = record["losses"], record["trace"]
+
+    def _owner(self) -> dict[str, Any]:
+        """Return what must be equal for a saved state to be this training's."""
+        return {
+            "config": asdict(self.config),
+            "vocabulary": self.data.vocabulary.sha256,
+            "corpus": self.data.corpus.sha256,
+        }
+
+
+def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = None) -> float:
+    """Return the mean loss over the first `limit` windows in order, in nats a token.
+
+    Computed with the training forward (full padded windows), summed in float64.
+    """
+    module = models.family(model.family)
+    weights = {name: torch.from_numpy(array.copy()) for name, array in model.weights.items()}
+    total, count = 0.0, min(len(windows), limit or len(windows))
+    with torch.no_grad():
+        for batch in _batches(count):
+            contexts = torch.from_numpy(np.ascontiguousarray(windows.contexts(batch)))
+            targets = torch.from_numpy(np.ascontiguousarray(windows.targets(batch)))
+            hidden = module.training_hidden(model.config, weights, contexts)
+            logits = hidden @ weights["vocab_head.weight"].T + weights["vocab_head.bias"]
+            loss = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
+            total += loss.double().item()
+    return total / count
+
+
+def _batches(count: int, size: int = 1024) -> Iterator[slice]:
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
