@@ -131,7 +131,9 @@ class Checkpoint:
             if str(step) in (label, str(step_number(label))):
                 return label
         have = ", ".join(self.steps) or "none"
-        raise CheckpointError(f"step {str(step)[:40]!r} is not stored in {self.name}; stored: {have}")
+        raise CheckpointError(
+            f"step {str(step)[:40]!r} is not stored in {self.name}; stored: {have}"
+        )
 
     def embedding_at(self, step: str | int | None) -> Float[np.ndarray, "vocab d_model"]:
         """Return the token embeddings at a step (None: of the selected weights)."""
@@ -298,7 +300,9 @@ def _find_vocabulary(metadata: dict[str, Any], path: Path | None) -> Vocabulary:
     else:
         beside = path.parent / "vocab.json" if path else None
         if beside is None or not beside.is_file():
-            raise CheckpointError("it has no vocabulary inside and there is no vocab.json beside it")
+            raise CheckpointError(
+                "it has no vocabulary inside and there is no vocab.json beside it"
+            )
         found, where = read_vocabulary(beside), "vocab.json beside it"
     expected = metadata.get("vocabulary_sha256")
     if expected is not None and expected != found.sha256:
@@ -350,7 +354,7 @@ def _finite_floats(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if array.dtype.kind != "f":
             raise CheckpointError(f"{name[:60]} holds {array.dtype}, not floating-point numbers")
         with np.errstate(over="ignore"):
-            narrow = array if array.dtype.itemsize <= 4 else array.astype(np.float32)  # noqa: PLR2004
+            narrow = array if array.dtype.itemsize <= 4 else array.astype(np.float32)
         if not np.isfinite(narrow).all():
             raise CheckpointError(f"{name[:60]} holds numbers that are not finite")
         narrow.setflags(write=False)

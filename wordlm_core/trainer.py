@@ -294,7 +294,7 @@ class Trainer:
             loss = mean_loss(model, self.data.splits["test"])
             metrics |= {
                 "test_loss": loss,
-                "test_perplexity": math.exp(min(loss, 700.0)),
+                "test_perplexity": perplexity(loss),
                 "test_targets": len(self.data.splits["test"]),
             }
         corpus = self.data.corpus
@@ -384,6 +384,11 @@ class Trainer:
         }
 
 
+def resume_path(out: Path) -> Path:
+    """Return where the state of a training that writes `out` is kept until its end."""
+    return out.with_name(f"{out.name}.resume.npz")
+
+
 def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = None) -> float:
     """Return the mean loss over the first `limit` windows in order, in nats a token.
 
@@ -401,6 +406,11 @@ def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = Non
             loss = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
             total += loss.double().item()
     return total / count
+
+
+def perplexity(loss: float) -> float:
+    """Return exp(loss), for a loss in nats a token; capped where a float would overflow."""
+    return math.exp(min(loss, 700.0))
 
 
 def _batches(count: int, size: int = 1024) -> Iterator[slice]:

@@ -8,7 +8,7 @@ slice that ends before any target is already padded.
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,13 @@ class Windows:
     def targets(self, which: Any = slice(None)) -> Int[np.ndarray, " batch"]:
         """Return the ids to predict, aligned with `contexts`."""
         return self.ids[self.ends[which]]
+
+    def documents(self) -> Iterator[Int[np.ndarray, " tokens"]]:
+        """Yield each document's ids, from `<BOS>` to `<EOS>`."""
+        starts = np.flatnonzero(self.ids == BOS_ID)
+        ends = np.flatnonzero(self.ids == EOS_ID)
+        for start, end in zip(starts, ends, strict=True):
+            yield self.ids[start : end + 1]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def lookup(
 
 class _HeadLoss(torch.autograd.Function):
     @staticmethod
-    def forward(  # noqa: PLR0913 (the signature is torch's)
+    def forward(
         ctx: Any,
         hidden: torch.Tensor,
         weight: torch.Tensor,

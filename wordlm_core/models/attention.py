@@ -219,7 +219,7 @@ class AttentionModel:
         return hidden @ self.weights["vocab_head.weight"].T + self.weights["vocab_head.bias"]
 
 
-def config_for(  # noqa: PLR0913 (one keyword an option)
+def config_for(
     *,
     vocab_size: int,
     context_length: int,

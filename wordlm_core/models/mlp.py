@@ -54,7 +54,7 @@ class MLPConfig:
 
 
 def _as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    return (shape[0], shape[1]) if len(shape) == 2 else (shape[0], 1)  # noqa: PLR2004
+    return (shape[0], shape[1]) if len(shape) == 2 else (shape[0], 1)
 
 
 class MLPModel:

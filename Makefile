@@ -1,0 +1,56 @@
+# Everything a person or a CI run needs; each target sets up what it uses.
+PORT ?= 8501
+PYTHON ?= python3
+BIN := .venv/bin
+# The matrices are small and many people share the machine: more threads only cost.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help setup run test quick test-all check bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+.venv/.run: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name it with PYTHON=..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing packages into .venv (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/.dev: requirements-dev.txt .venv/.run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+setup: .venv/.run  ## make .venv with what the app needs
+
+run: .venv/.run  ## start the app on PORT (default 8501)
+	@exec $(BIN)/python -m streamlit run app/main.py --server.port $(PORT)
+
+test: .venv/.dev browser  ## all tests but the slow ones
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+quick: .venv/.dev  ## the 90-second part: no browser
+	@$(BIN)/python -m pytest -q -m "not slow and not browser"
+
+test-all: .venv/.dev browser  ## every test
+	@$(BIN)/python -m pytest -q
+
+check: .venv/.dev  ## lint, format, types, dead links
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/python .ci/check_links.py
+
+bench: .venv/.dev  ## measure the speed claims, as ratios in one run
+	@$(BIN)/python bench/training_step.py
+	@$(BIN)/python bench/ablation.py
+	@$(BIN)/python bench/app_start.py
+
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null || .ci/install_chromium
+
+clean:  ## remove what the targets made
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis

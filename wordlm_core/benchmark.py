@@ -1,0 +1,211 @@
+"""The comparison behind the Overview page: every kind of word model over several seeds.
+
+Each run is a checkpoint in the output folder; a run that is already there with the same
+settings and corpus is taken as it is, and a run that was stopped goes on from its saved state.
+So the benchmark can be stopped at any moment and called again.
+"""
+
+import json
+import platform
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from wordlm_core import checkpoint
+from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.corpora import Corpus
+from wordlm_core.errors import CheckpointError, ConfigError
+from wordlm_core.trainer import VALIDATION_WINDOWS, Progress, TrainConfig, Trainer, resume_path
+from wordlm_core.windows import SPLIT_SEED, Dataset, prepare
+
+HEADS = {"mlp": 0, "attention": 1, "multihead": 4}
+SEEDS = (11, 29, 47)
+_FAMILY = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
+
+Report = Callable[[str, int, Progress], None]
+
+
+def run(
+    corpus: Corpus,
+    out: Path,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    base: TrainConfig | None = None,
+    report: Report = lambda kind, seed, progress: None,
+) -> dict[str, Any]:
+    """Train or take up every run, write `benchmark.json` and `vocab.json`.
+
+    Args:
+        corpus: What to train on.
+        out: Folder for checkpoints and results.
+        seeds: One run of each kind a seed; sample deviations need two or more.
+        base: Settings that all kinds share; each kind uses its own rates.
+        report: Called after every step with the kind and the seed.
+
+    Returns:
+        The content of `benchmark.json`.
+
+    Raises:
+        CheckpointError: The folder holds a run with other settings under the same name.
+    """
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise ConfigError("the benchmark needs at least one seed, each named once")
+    base = base or TrainConfig()
+    data = prepare(
+        corpus,
+        context_length=base.context_length,
+        max_vocab=base.max_vocab,
+        min_freq=base.min_freq,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    _write_json(out / "vocab.json", data.vocabulary.to_json())
+    runs: dict[str, list[dict[str, Any]]] = {kind: [] for kind in HEADS}
+    for seed in seeds:
+        for kind in HEADS:
+            path = out / f"{kind}_seed{seed}.npz"
+            done = _run(_config(base, kind, seed), data, path, lambda p: report(kind, seed, p))  # noqa: B023 (called before the next turn)
+            runs[kind].append(_record(done, path.name))
+    result = _summary(data, base, runs)
+    _write_json(out / "benchmark.json", result)
+    return result
+
+
+def _config(base: TrainConfig, kind: str, seed: int) -> TrainConfig:
+    # Each family has its own rates, so they are reset before the family fills them in.
+    return replace(
+        base,
+        family=_FAMILY[kind],
+        n_head=max(1, HEADS[kind]),
+        seed=seed,
+        lr=None,
+        weight_decay=None,
+    )
+
+
+def _run(
+    config: TrainConfig, data: Dataset, path: Path, report: Callable[[Progress], None]
+) -> Checkpoint:
+    if path.exists():
+        done = checkpoint.load(path)
+        _require_same(done, config, data, path.name)
+        return done
+    state = resume_path(path)
+    trainer = Trainer(config, data, resume=state if state.exists() else None)
+    trainer.run(report=report, save_to=state)
+    checkpoint.save(trainer.checkpoint(), path)
+    state.unlink(missing_ok=True)
+    return checkpoint.load(path)
+
+
+def _require_same(done: Checkpoint, config: TrainConfig, data: Dataset, name: str) -> None:
+    training = done.metadata.get("training", {})
+    same = (
+        all(training.get(key) == value for key, value in asdict(config).items())
+        and done.vocabulary.sha256 == data.vocabulary.sha256
+        and done.metadata.get("corpus", {}).get("sha256") == data.corpus.sha256
+    )
+    if not same:
+        raise CheckpointError(
+            f"{name} is there already, but from other settings or another corpus: "
+            "choose an empty folder, or remove it"
+        )
+
+
+def _record(done: Checkpoint, file: str) -> dict[str, Any]:
+    training, metrics = done.metadata["training"], done.metadata["metrics"]
+    return {
+        "seed": training["seed"],
+        "file": file,
+        "parameter_count": training["parameters"],
+        "tokens_seen": training["tokens_seen"],
+        "selected_step": done.selected_step,
+        "validation_loss": metrics["validation_loss"],
+        "test_loss": metrics["test_loss"],
+        "test_perplexity": metrics["test_perplexity"],
+        "runtime_seconds": training["runtime_seconds"],
+        "trace": done.metadata["trace"],
+    }
+
+
+def _summary(
+    data: Dataset, base: TrainConfig, runs: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, Any]:
+    corpus = data.corpus
+    aggregate = {
+        kind: {
+            key: _spread([record[key] for record in records])
+            for key in ("test_loss", "test_perplexity", "runtime_seconds")
+        }
+        for kind, records in runs.items()
+    }
+    return {
+        "source": {
+            "name": corpus.name,
+            "licence": corpus.licence,
+            "source": corpus.source,
+            "sha256": corpus.sha256,
+        },
+        "protocol": {
+            "steps": base.steps,
+            "batch": base.batch,
+            "context_length": base.context_length,
+            "d_model": base.d_model,
+            "hidden": base.hidden,
+            "heads": HEADS,
+            "optimiser": "AdamW, constant rate, gradient norm clipped at 1.0",
+            "validation": f"first {VALIDATION_WINDOWS:,} validation windows, at step 1, every "
+            f"{max(1, base.steps // 8)} steps and at the last",
+            "selection": "lowest validation loss; the test split is read once, with its weights",
+            "split": f"80/10/10 by a hash of each document's text, seed {SPLIT_SEED}",
+            "min_freq": base.min_freq,
+            "max_vocab": base.max_vocab,
+            "machine": f"{platform.system()} {platform.machine()}, Python "
+            f"{platform.python_version()}",
+        },
+        "corpus_audit": data.audit,
+        "configs": {kind: asdict(_config(base, kind, runs[kind][0]["seed"])) for kind in runs},
+        "runs": dict(runs),
+        "aggregate": aggregate,
+        "comparison": _comparison(data, aggregate, runs),
+    }
+
+
+def _spread(values: list[float]) -> dict[str, Any]:
+    return {
+        "mean": statistics.fmean(values),
+        "sample_std": statistics.stdev(values) if len(values) > 1 else None,
+        "values": values,
+    }
+
+
+def _comparison(
+    data: Dataset,
+    aggregate: Mapping[str, Mapping[str, Any]],
+    runs: Mapping[str, list[dict[str, Any]]],
+) -> dict[str, Any]:
+    loss = {kind: aggregate[kind]["test_loss"]["mean"] for kind in runs}
+    perplexity = {kind: aggregate[kind]["test_perplexity"]["mean"] for kind in runs}
+    sizes = {kind: runs[kind][0]["parameter_count"] for kind in runs}
+    seeds = len(runs["mlp"])
+    return {
+        "attention_minus_mlp_test_loss": loss["attention"] - loss["mlp"],
+        "multihead_minus_attention_test_loss": loss["multihead"] - loss["attention"],
+        "relative_perplexity_change": perplexity["attention"] / perplexity["mlp"] - 1,
+        "winner": "attention" if loss["attention"] < loss["mlp"] else "mlp",
+        "claim_scope": (
+            f"Mean over {seeds} {'seed' if seeds == 1 else 'seeds'} on "
+            f"{data.audit['splits']['test']['targets']:,} held-out targets of "
+            f"{data.corpus.name}, at these sizes and this step budget. The models differ in "
+            f"parameters ({', '.join(f'{kind} {size:,}' for kind, size in sizes.items())}) and "
+            "were not tuned against each other: it does not say that attention beats every "
+            "fixed-window model, on other text or at other sizes."
+        ),
+    }
+
+
+def _write_json(path: Path, data: Mapping[str, Any]) -> None:
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    with checkpoint.replacing(path) as file:
+        file.write(text.encode() + b"\n")

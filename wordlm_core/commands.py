@@ -1,0 +1,448 @@
+"""What each command answers, as JSON-ready data. Parsing and printing are `__main__`'s.
+
+Every function takes the parsed arguments and returns a dict; a page shows the same numbers
+from the same lens functions. Text that a person typed never comes back: tokens are the
+vocabulary's.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordlm_core import checkpoint, corpora
+from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.errors import CheckpointError, ConfigError, TextError
+from wordlm_core.lens import (
+    ablation,
+    attention,
+    contextual,
+    logits,
+    neighbours,
+    receipt,
+    sampling,
+    trajectory,
+)
+from wordlm_core.models.base import LanguageModel, count_parameters
+from wordlm_core.packing import pack
+from wordlm_core.vocabulary import Probe
+
+Answer = dict[str, Any]
+
+
+def _load(path: str) -> Checkpoint:
+    file = Path(path)
+    try:
+        return checkpoint.load(file)
+    except CheckpointError as error:
+        raise CheckpointError(f"{file.name}: {error}") from error
+
+
+def _open(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:
+    """Return the checkpoint, its model at --step and the probe of --text."""
+    loaded = _load(args.checkpoint)
+    model = loaded.model_at(args.step)
+    return loaded, model, loaded.vocabulary.probe(args.text, model.config.context_length)
+
+
+def _probe_json(probe: Probe) -> Answer:
+    return {
+        "tokens": list(probe.tokens),
+        "unknown": list(probe.unknown),
+        "dropped": probe.dropped,
+    }
+
+
+def _rows(items: Sequence[Any]) -> list[Answer]:
+    return [asdict(item) for item in items]
+
+
+# -- looking into a checkpoint
+
+
+def inspect(args: argparse.Namespace) -> Answer:
+    """Say what a checkpoint is."""
+    loaded = _load(args.checkpoint)
+    model, config = loaded.model, loaded.model.config
+    return {
+        "path": args.checkpoint,
+        "kind": model.kind,
+        "vocab_size": len(loaded.vocabulary),
+        "context_length": config.context_length,
+        "d_model": config.d_model,
+        "n_head": model.n_head,
+        "n_layer": model.n_layer,
+        "parameters": count_parameters(model.weights),
+        "steps": list(loaded.steps),
+        "whole_steps": list(loaded.whole_steps),
+        "selected_step": loaded.selected_step,
+        "metrics": loaded.metadata.get("metrics", {}),
+        "corpus": loaded.metadata.get("corpus", {}),
+        "sha256": loaded.sha256,
+    }
+
+
+def attend(args: argparse.Namespace) -> Answer:
+    """Give the attention weights of every head over a text."""
+    _, model, probe = _open(args)
+    result = attention.attend(model, probe)
+    return {**_probe_json(probe), "attention": result.weights.tolist()}
+
+
+def ablate(args: argparse.Namespace) -> Answer:
+    """Replace or delete each token in turn and measure the change of the prediction."""
+    loaded, model, probe = _open(args)
+    replacement = {} if args.replace is None else {"replacement": args.replace}
+    result = ablation.ablate(
+        model, loaded.vocabulary, probe, delete=args.delete, top=args.top, **replacement
+    )
+    return {
+        **_probe_json(probe),
+        "prediction": _rows(result.prediction),
+        "ablations": [_effect_json(effect) for effect in result.effects],
+        "rank_correlation": result.rank_correlation,
+    }
+
+
+def _effect_json(effect: ablation.Effect) -> Answer:
+    infinite = not np.isfinite(effect.kl)
+    return {
+        "position": effect.position,
+        "token": effect.token,
+        "replacement": effect.replacement,
+        "attention": None if effect.attention is None else effect.attention.tolist(),
+        "kl": None if infinite else effect.kl,
+        "kl_infinite": infinite,
+        "changes": _rows(effect.changes),
+    }
+
+
+def knockout(args: argparse.Namespace) -> Answer:
+    """Switch each head off in turn and measure the change of the prediction."""
+    loaded, model, probe = _open(args)
+    effects = ablation.knock_out(model, loaded.vocabulary, probe, top=args.top)
+    heads = [
+        {
+            "layer": effect.layer,
+            "head": effect.head,
+            "kl": effect.kl if np.isfinite(effect.kl) else None,
+            "changes": _rows(effect.changes),
+        }
+        for effect in effects
+    ]
+    return {**_probe_json(probe), "heads": heads}
+
+
+def logit_view(args: argparse.Namespace) -> Answer:
+    """Say which tokens attention and the MLP promote and push down at a position."""
+    loaded, model, probe = _open(args)
+    view = logits.logit_view(model, loaded.vocabulary, probe, position=args.position, top=args.top)
+    return {**_probe_json(probe), **_plain(asdict(view))}
+
+
+def nearest(args: argparse.Namespace) -> Answer:
+    """List the cosine neighbours of a word's lookup row."""
+    loaded = _load(args.checkpoint)
+    table = loaded.embedding_at(args.step)
+    word_id = loaded.vocabulary.word_id(args.word)
+    found = neighbours.nearest(table, loaded.vocabulary, word_id, top=args.top)
+    items = [{"token": item.token, "cosine": item.cosine} for item in found.items]
+    return {"word": found.word, "neighbours": items}
+
+
+def paths(args: argparse.Namespace) -> Answer:
+    """Follow words over training on one PCA basis of all checkpoints and steps."""
+    loaded = [_load(path) for path in args.checkpoints]
+    words = [word for word in args.words.split(",") if word.strip()]
+    result = trajectory.trajectory(loaded, words)
+    return {
+        "mean": result.mean.tolist(),
+        "basis": result.basis.tolist(),
+        "explained": [float(share) for share in result.explained],
+        "paths": [
+            {
+                "checkpoint": path.checkpoint,
+                "word": path.word,
+                "points": [
+                    {"step": point.label, "x": point.coords[0], "y": point.coords[1]}
+                    for point in path.points
+                ],
+            }
+            for path in result.paths
+        ],
+        "kept": _plain([asdict(kept) for kept in result.kept]),
+    }
+
+
+def context(args: argparse.Namespace) -> Answer:
+    """Compare one word's lookup and contextual rows in two texts."""
+    loaded = _load(args.checkpoint)
+    model = loaded.model_at(args.step)
+    length = model.config.context_length
+    probes = [loaded.vocabulary.probe(text, length) for text in (args.a, args.b)]
+    places = [len(probe.ids) - 1 for probe in probes]
+    if args.word is not None:
+        word_id = loaded.vocabulary.word_id(args.word)
+        places = [_last_occurrence(probe, word_id) for probe in probes]
+    pair = contextual.compare(
+        model, loaded.vocabulary, probes[0], places[0], probes[1], places[1], top=args.top
+    )
+    return _plain(asdict(pair))
+
+
+def _last_occurrence(probe: Probe, word_id: int) -> int:
+    found = np.flatnonzero(probe.ids == word_id)
+    if not len(found):
+        raise TextError("the word does not stand in both texts")
+    return int(found[-1])
+
+
+def next_word(args: argparse.Namespace) -> Answer:
+    """Give the next-word distribution after a text."""
+    loaded, model, probe = _open(args)
+    if args.limit < 1:
+        raise ConfigError(f"limit must be 1 or more, not {args.limit}")
+    result = sampling.next_distribution(
+        model.last_logits(probe.ids[None])[0],
+        loaded.vocabulary,
+        temperature=args.temperature,
+        top_k=args.top_k,
+        top_p=args.top_p,
+    )
+    order = np.argsort(-result.probs, kind="stable")[: args.limit]
+    return {
+        **_probe_json(probe),
+        "entropy": result.entropy,
+        "effective": result.effective,
+        "distribution": [
+            {"token": loaded.vocabulary.itos[i], "prob": float(result.probs[i])}
+            for i in order
+            if result.probs[i] > 0
+        ],
+    }
+
+
+def generate(args: argparse.Namespace) -> Answer:
+    """Sample continuations."""
+    loaded = _load(args.checkpoint)
+    model = loaded.model_at(args.step)
+    probe = None
+    if args.text:
+        probe = loaded.vocabulary.probe(args.text, model.config.context_length)
+    samples = sampling.generate(
+        model,
+        loaded.vocabulary,
+        probe,
+        temperature=args.temperature,
+        top_k=args.top_k,
+        top_p=args.top_p,
+        seed=args.seed,
+        max_tokens=args.max_tokens,
+        samples=args.samples,
+    )
+    return {"samples": [sample.text for sample in samples]}
+
+
+def corpus_receipt(args: argparse.Namespace) -> Answer:
+    """Say what followed the same last words in the training corpus."""
+    loaded, _, probe = _open(args)
+    grams = receipt.load(Path(args.ngrams))
+    found = receipt.receipt(grams, loaded.vocabulary, probe.ids, top=args.top)
+    return {**_probe_json(probe), **_plain(asdict(found))}
+
+
+# -- training and measuring
+
+
+def train(args: argparse.Namespace) -> Answer:
+    """Train one model, or go on with one that was stopped."""
+    # Only the commands that train load torch.
+    from wordlm_core.trainer import Trainer, resume_path  # noqa: PLC0415
+    from wordlm_core.windows import prepare  # noqa: PLC0415
+
+    out = Path(args.out)
+    if out.suffix != ".npz":
+        raise ConfigError(f"--out must end in .npz, not {out.name!r}")
+    config = _train_config(args)
+    corpus = _corpus(args)
+    data = prepare(
+        corpus,
+        context_length=config.context_length,
+        max_vocab=config.max_vocab,
+        min_freq=config.min_freq,
+    )
+    state = resume_path(out)
+    if args.resume and not state.exists():
+        raise ConfigError(f"there is nothing to resume: {state.name} is not there")
+    trainer = Trainer(config, data, resume=state if args.resume else None)
+    with _Bar(config.steps, trainer.step) as bar:
+        trainer.run(report=lambda progress: bar.show(out.stem, progress), save_to=state)
+    done = trainer.checkpoint()
+    checkpoint.save(done, out)
+    state.unlink(missing_ok=True)
+    return {
+        "out": args.out,
+        "parameters": count_parameters(done.model.weights),
+        "steps": config.steps,
+        "selected_step": done.selected_step,
+        "loss_history": done.metadata["loss_history"],
+        "metrics": done.metadata["metrics"],
+    }
+
+
+def evaluate(args: argparse.Namespace) -> Answer:
+    """Measure a checkpoint's loss on a split of a corpus."""
+    from wordlm_core.trainer import mean_loss, perplexity  # noqa: PLC0415
+    from wordlm_core.windows import prepare  # noqa: PLC0415
+
+    loaded = _load(args.checkpoint)
+    model = loaded.model_at(args.step)
+    data = prepare(
+        _corpus(args),
+        context_length=model.config.context_length,
+        max_vocab=len(loaded.vocabulary),
+        min_freq=1,
+        vocabulary=loaded.vocabulary,
+    )
+    windows = data.splits[args.split]
+    loss = mean_loss(model, windows)
+    return {"loss": loss, "perplexity": perplexity(loss), "targets": len(windows)}
+
+
+def run_benchmark(args: argparse.Namespace) -> Answer:
+    """Train every kind over several seeds and compare."""
+    from wordlm_core import benchmark  # noqa: PLC0415
+
+    try:
+        seeds = [int(seed) for seed in args.seeds.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"--seeds takes whole numbers with commas, not {args.seeds!r}") from error
+    config = _train_config(args)
+    with _Bar(config.steps, 0) as bar:
+        return benchmark.run(
+            _corpus(args),
+            Path(args.out),
+            seeds=seeds,
+            base=config,
+            report=lambda kind, seed, progress: bar.show(f"{kind} {seed}", progress),
+        )
+
+
+def list_corpora(args: argparse.Namespace) -> Answer:
+    """List the named corpora."""
+    listed = [
+        {
+            "name": name,
+            "documents": module.INFO.documents,
+            "licence": module.INFO.licence,
+            "available": module.available(),
+            "how_to_get": module.INFO.how_to_get,
+        }
+        for name, module in corpora.modules().items()
+    ]
+    return {"corpora": listed}
+
+
+def pack_checkpoint(args: argparse.Namespace) -> Answer:
+    """Write a smaller copy of a checkpoint, for shipping."""
+    out = Path(args.out)
+    wanted = [label for label in args.snapshots.split(",") if label]
+    packed = pack(_load(args.checkpoint), significant_bits=args.bits, snapshots=wanted)
+    checkpoint.save(packed, out)
+    return {"out": args.out, "bytes": out.stat().st_size, "packed": packed.metadata["packed"]}
+
+
+def count_ngrams(args: argparse.Namespace) -> Answer:
+    """Count the training split's word pairs and triples for the corpus receipt."""
+    from wordlm_core.windows import prepare  # noqa: PLC0415
+
+    loaded = _load(args.checkpoint)
+    data = prepare(
+        _corpus(args),
+        context_length=loaded.model.config.context_length,
+        max_vocab=len(loaded.vocabulary),
+        min_freq=1,
+        vocabulary=loaded.vocabulary,
+    )
+    grams = receipt.count(data.splits["train"].documents(), loaded.vocabulary, least=args.least)
+    out = Path(args.out)
+    receipt.save(grams, out)
+    return {
+        "out": args.out,
+        "bytes": out.stat().st_size,
+        "bigrams": len(grams.bigrams),
+        "trigrams": len(grams.trigrams),
+    }
+
+
+def _corpus(args: argparse.Namespace) -> corpora.Corpus:
+    return corpora.load(args.corpus, profile=args.profile, documents=args.documents)
+
+
+def _train_config(args: argparse.Namespace) -> Any:
+    from wordlm_core.trainer import TrainConfig  # noqa: PLC0415
+
+    max_vocab = args.max_vocab
+    if max_vocab is None:
+        named = corpora.modules().get(args.corpus)
+        profiles = named.INFO.profiles if named else {}
+        max_vocab = profiles[args.profile][1] if args.profile in profiles else 4000
+    config = TrainConfig(
+        family=getattr(args, "family", "attention"),
+        steps=args.steps,
+        d_model=args.width,
+        hidden=args.hidden,
+        context_length=args.context,
+        batch=args.batch,
+        max_vocab=max_vocab,
+        min_freq=args.min_freq,
+    )
+    if not hasattr(args, "family"):
+        return config
+    return replace(
+        config,
+        seed=args.seed,
+        n_head=args.heads,
+        lr=config.lr if args.lr is None else args.lr,
+        weight_decay=config.weight_decay if args.weight_decay is None else args.weight_decay,
+        positions=not args.no_positions,
+        bfloat16_head=args.bfloat16_head,
+    )
+
+
+class _Bar:
+    """A progress bar on stderr with the losses beside it."""
+
+    def __init__(self, total: int, done: int) -> None:
+        from tqdm import tqdm  # noqa: PLC0415
+
+        self._bar = tqdm(total=total, initial=done, unit="step", file=sys.stderr, leave=True)
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def show(self, name: str, progress: Any) -> None:
+        """Move the bar; a smaller step than the last starts it anew for the next run."""
+        if progress.step < self._bar.n:
+            self._bar.reset(total=progress.steps)
+        self._bar.update(progress.step - self._bar.n)
+        if progress.validation_loss is not None:
+            self._bar.set_description(f"{name}  validation {progress.validation_loss:.3f} nats")
+
+
+def _plain(value: Any) -> Any:
+    """Return nested dataclass data with arrays as lists and NumPy numbers as Python's."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
