@@ -43,9 +43,9 @@ check: .venv/.dev  ## lint, format, types, dead links
 	@$(BIN)/python .ci/check_links.py
 
 bench: .venv/.dev  ## measure the speed claims, as ratios in one run
-	@$(BIN)/python bench/training_step.py
-	@$(BIN)/python bench/ablation.py
-	@$(BIN)/python bench/app_start.py
+	@PYTHONPATH=. $(BIN)/python bench/training_step.py
+	@PYTHONPATH=. $(BIN)/python bench/ablation.py
+	@PYTHONPATH=. $(BIN)/python bench/app_start.py
 
 .PHONY: browser
 browser:

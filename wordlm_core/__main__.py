@@ -160,6 +160,7 @@ def _split(parser: argparse.ArgumentParser) -> None:
 def _packing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True)
     parser.add_argument("--bits", type=int, default=12, help="significant bits kept (8 to 24)")
+    parser.add_argument("--history-bits", type=int, default=8, help="of other steps (8 to 11)")
     parser.add_argument("--snapshots", default="", help="steps whose whole weights stay, by commas")
 
 

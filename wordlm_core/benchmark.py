@@ -17,6 +17,7 @@ from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
+from wordlm_core.files import replacing
 from wordlm_core.trainer import VALIDATION_WINDOWS, Progress, TrainConfig, Trainer, resume_path
 from wordlm_core.windows import SPLIT_SEED, Dataset, prepare
 
@@ -207,5 +208,5 @@ def _comparison(
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    with checkpoint.replacing(path) as file:
+    with replacing(path, CheckpointError) as file:
         file.write(text.encode() + b"\n")

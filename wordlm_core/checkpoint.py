@@ -15,29 +15,40 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from wordlm_core import models
 from wordlm_core.errors import CheckpointError
+from wordlm_core.files import replacing
 from wordlm_core.models.base import LanguageModel, Weights
 from wordlm_core.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
-MAX_FILE_BYTES = 256 * 2**20
-MAX_EXPANDED_BYTES = 1024 * 2**20
+MAX_BYTES = 180 * 2**20
 MAX_MEMBERS = 5_000
 MAX_METADATA_BYTES = 64 * 2**20
 _MAX_NDIM = 4
+# What zipfile raises on damaged archives, by their places of damage.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 _EMBEDDING = "token_embedding.weight"
 _LABEL = re.compile(r"(?:selected_)?step_(\d{1,9})")
 _FAMILY_OF_KIND = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
@@ -173,13 +184,13 @@ def step_number(label: str) -> int:
 # -- loading and saving
 
 
-def load(source: Path | BinaryIO, *, name: str | None = None) -> Checkpoint:
+def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
     """Read a checkpoint of ours or of the course.
 
     A vocabulary inside the file comes first, else `vocab.json` beside it.
 
     Args:
-        source: A path, or an open binary file (an upload).
+        source: A path, or a file's bytes (an upload).
         name: Label; the file's stem by default.
 
     Raises:
@@ -373,45 +384,43 @@ def _hash_of(model: LanguageModel, vocabulary: Vocabulary) -> str:
 # -- the container
 
 
-def read_arrays(source: Path | BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def read_arrays(
+    source: Path | bytes, *, limit: int = MAX_BYTES
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return all arrays of an .npz file but its metadata, and the metadata.
+
+    Args:
+        source: A path, or a file's bytes.
+        limit: Most bytes, of the file and of what it expands to.
 
     Raises:
         CheckpointError: Unreadable, too large, holding objects, or lying about its sizes.
     """
     try:
         with contextlib.ExitStack() as stack:
-            if isinstance(source, Path):
-                source = stack.enter_context(source.open("rb"))
-            size = source.seek(0, io.SEEK_END)
-            if size > MAX_FILE_BYTES:
-                raise CheckpointError(
-                    f"it has {size:,} bytes; the limit is {MAX_FILE_BYTES // 2**20} MB"
-                )
+            opened = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
+            file = stack.enter_context(opened)
+            size = file.seek(0, io.SEEK_END)
+            _require_within(size, limit, "has")
             if size == 0:
                 raise CheckpointError("it is empty")
-            archive = stack.enter_context(zipfile.ZipFile(source))
-            arrays = dict(_members(archive))
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            arrays = dict(_members(archive, limit))
     except CheckpointError:
         raise
     except OSError as error:
         raise CheckpointError(f"it cannot be read: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+    except _ZIP_ERRORS as error:
         raise CheckpointError("it is damaged or not an .npz file") from error
     metadata = arrays.pop("metadata_json", None)
     return arrays, {} if metadata is None else _parse_metadata(metadata)
 
 
-def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, np.ndarray]]:
+def _members(archive: zipfile.ZipFile, limit: int) -> Iterator[tuple[str, np.ndarray]]:
     infos = archive.infolist()
     if len(infos) > MAX_MEMBERS:
         raise CheckpointError(f"it has {len(infos):,} members; the limit is {MAX_MEMBERS:,}")
-    expanded = sum(info.file_size for info in infos)
-    if expanded > MAX_EXPANDED_BYTES:
-        raise CheckpointError(
-            f"it would expand to {expanded / 2**20:,.0f} MB; the limit is "
-            f"{MAX_EXPANDED_BYTES // 2**20:,} MB"
-        )
+    _require_within(sum(info.file_size for info in infos), limit, "would expand to")
     seen: set[str] = set()
     for info in infos:
         name = info.filename.removesuffix(".npy")
@@ -419,10 +428,17 @@ def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, np.ndarray]]:
             raise CheckpointError(f"its member {info.filename[:60]!r} is no array of its own")
         seen.add(name)
         with archive.open(info) as member:
-            yield name, _read_array(cast("BinaryIO", member), name, info.file_size)
+            yield name, _read_array(cast("zipfile.ZipExtFile", member), name, info.file_size)
 
 
-def _read_array(member: BinaryIO, name: str, declared: int) -> np.ndarray:
+def _require_within(size: int, limit: int, verb: str) -> None:
+    if size > limit:
+        raise CheckpointError(
+            f"it {verb} {size / 2**20:,.0f} MB; the limit is {limit // 2**20:,} MB"
+        )
+
+
+def _read_array(member: zipfile.ZipExtFile, name: str, declared: int) -> np.ndarray:
     """Read one .npy stream, whose header may lie, without trusting it."""
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -480,44 +496,5 @@ def write_arrays(
     text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
     members = {**arrays, "metadata_json": np.array(text)}
     writer = np.savez_compressed if compress else np.savez
-    with replacing(path) as file:
+    with replacing(path, CheckpointError) as file:
         writer(file, allow_pickle=False, **cast("dict[str, Any]", members))
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside `path` that takes its place when the block ends well."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with aside.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise CheckpointError(
-            f"{path.name} could not be written: {error.strerror or error}"
-        ) from error
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed writer of the same file left behind."""
-    for stray in path.parent.glob(f".{glob_escape(path.name)}.*.tmp"):
-        pid = stray.name.split(".")[-2]
-        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            stray.unlink(missing_ok=True)
-
-
-def glob_escape(name: str) -> str:
-    """Return `name` with the characters that `Path.glob` would read as patterns escaped."""
-    return re.sub(r"([*?[])", r"[\1]", name)

@@ -351,7 +351,12 @@ def pack_checkpoint(args: argparse.Namespace) -> Answer:
     """Write a smaller copy of a checkpoint, for shipping."""
     out = Path(args.out)
     wanted = [label for label in args.snapshots.split(",") if label]
-    packed = pack(_load(args.checkpoint), significant_bits=args.bits, snapshots=wanted)
+    packed = pack(
+        _load(args.checkpoint),
+        significant_bits=args.bits,
+        history_bits=args.history_bits,
+        snapshots=wanted,
+    )
     checkpoint.save(packed, out)
     return {"out": args.out, "bytes": out.stat().st_size, "packed": packed.metadata["packed"]}
 

@@ -9,13 +9,15 @@ _WIDEST = 100
 def render(answer: Mapping[str, Any]) -> str:
     """Return scalars as lines, lists of records as tables, matrices as grids.
 
-    Attention is printed head by head with the tokens, numbered by position, as row and
+    Numbers are cut to four digits and long cells end in dots; `--json` has everything. Attention is printed head by head with the tokens, numbered by position, as row and
     column labels.
     """
     parts: list[str] = []
     for key, value in answer.items():
-        if key == "attention" and "tokens" in answer:
+        if key == "attention" and _depth(value) == 4:
             parts += _attention(value, answer["tokens"])
+        elif key == "samples":
+            parts += [f"sample {i}: {text}" for i, text in enumerate(value)]
         elif _is_records(value):
             parts.append(f"{key}\n{_table(value)}")
         elif isinstance(value, Mapping):
@@ -27,12 +29,16 @@ def render(answer: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def _depth(value: Any) -> int:
+    return 1 + _depth(value[0]) if isinstance(value, list) and value else 0
+
+
 def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
 def _is_matrix(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], list)
+    return _depth(value) > 1
 
 
 def _attention(weights: Sequence[Any], tokens: Sequence[str]) -> list[str]:

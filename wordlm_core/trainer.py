@@ -27,6 +27,7 @@ VALIDATION_WINDOWS = 20_000
 EVALUATIONS = 8
 _SEED_OFFSET_OF_BATCHES = 10_000
 _SAVE_SECONDS = 30.0
+_MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
 _DEFAULTS = {"mlp": (1e-3, 1e-4), "attention": (3e-3, 1e-3)}
 _MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
 
@@ -350,7 +351,8 @@ class Trainer:
         write_arrays(path, arrays, record)
 
     def _load(self, path: Path) -> None:
-        arrays, record = read_arrays(path)
+        read_only, record = read_arrays(path, limit=_MAX_STATE_BYTES)
+        arrays = {name: array.copy() for name, array in read_only.items()}
         if record.get("owner") != self._owner():
             raise CheckpointError(
                 f"{path.name} belongs to a training with other settings or another corpus"

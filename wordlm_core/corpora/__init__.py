@@ -49,7 +49,7 @@ class CorpusInfo:
         documents: How many there are, or None where any number can be had.
         licence: SPDX name.
         how_to_get: One sentence.
-        profiles: Profile name to (documents, max_vocab).
+        profiles: Profile name to (documents, max_vocab); one of them is `classroom`.
     """
 
     name: str
@@ -57,6 +57,23 @@ class CorpusInfo:
     licence: str
     how_to_get: str
     profiles: dict[str, tuple[int, int]]
+
+    def size(self, profile: str | None, documents: int | None) -> int:
+        """Return how many documents to load: `documents`, else the profile's number.
+
+        Cut to what there is. The default profile is `classroom`.
+
+        Raises:
+            ConfigError: There is no such profile, or `documents` is not positive.
+        """
+        wanted = profile or "classroom"
+        if wanted not in self.profiles:
+            known = ", ".join(self.profiles)
+            raise ConfigError(f"{self.name} has no profile {wanted[:40]!r}; it has {known}")
+        count = self.profiles[wanted][0] if documents is None else documents
+        if count < 1:
+            raise ConfigError(f"documents must be 1 or more, not {count}")
+        return count if self.documents is None else min(count, self.documents)
 
 
 def modules() -> dict[str, ModuleType]:

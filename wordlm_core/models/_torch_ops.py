@@ -1,13 +1,13 @@
-"""Two operations of the training step, written out because their backward passes dominate it.
+"""Three operations of the training step, written out because their backward passes dominate it.
 
-Both give the gradients of the plain formulation to rounding; `tests/core/test_trainer.py`
+All give the gradients of the plain formulation to rounding; `tests/core/test_trainer.py`
 holds them to it and `bench/` measures what they save.
 """
 
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from wordlm_core.text import PAD_ID
 
@@ -31,10 +31,54 @@ class _Lookup(torch.autograd.Function):
 
 
 def lookup(
-    table: Float[torch.Tensor, "vocab d_model"], ids: Int[torch.Tensor, "batch context"]
-) -> Float[torch.Tensor, "batch context d_model"]:
+    table: Float[torch.Tensor, "vocab d_model"], ids: Int[torch.Tensor, "*where"]
+) -> Float[torch.Tensor, "*where d_model"]:
     """Return embedding rows; the PAD row gets no gradient."""
     return _Lookup.apply(table, ids)  # pyright: ignore[reportReturnType]
+
+
+class _AttendLast(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        embed: torch.Tensor,
+        asked: torch.Tensor,
+        added: torch.Tensor,
+        masked: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = (asked @ embed.transpose(1, 2)).add_(added)
+        attention = scores.masked_fill_(masked, -torch.inf).softmax(-1)
+        ctx.save_for_backward(embed, asked, attention)
+        return attention @ embed, attention
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        embed, asked, attention = ctx.saved_tensors
+        of_mixed, of_attention = grads
+        # Softmax: d scores = a * (d a - sum(a * d a)); masked keys have a = 0.
+        through = (of_mixed @ embed.transpose(1, 2)).add_(of_attention)
+        through = through.sub_((through * attention).sum(-1, keepdim=True)).mul_(attention)
+        # Both paths into the embeddings in one product, so that the largest tensor of the
+        # step, batch x context x d_model, is written once and never added to.
+        left, right = torch.cat([attention, through], 1), torch.cat([of_mixed, asked], 1)
+        return left.transpose(1, 2) @ right, through @ embed, through, None
+
+
+def attend_last(
+    embed: Float[torch.Tensor, "batch key d_model"],
+    asked: Float[torch.Tensor, "batch head d_model"],
+    added: Float[torch.Tensor, "batch head key"],
+    masked: Bool[torch.Tensor, "batch 1 key"],
+) -> tuple[Float[torch.Tensor, "batch head d_model"], Float[torch.Tensor, "batch head key"]]:
+    """Return what the last query mixes from the embeddings, and its attention.
+
+    Args:
+        embed: Key vectors before any projection.
+        asked: W_K^T q of each head, already divided by sqrt(d_head).
+        added: Added to the scores (the positions' part).
+        masked: Keys that no query may see.
+    """
+    return _AttendLast.apply(embed, asked, added, masked)  # pyright: ignore[reportReturnType]
 
 
 class _HeadLoss(torch.autograd.Function):

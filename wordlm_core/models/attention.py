@@ -14,7 +14,7 @@ training never asked for a prediction.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -114,7 +114,7 @@ class AttentionModel:
     @classmethod
     def from_weights(
         cls, weights: Weights, *, n_head: int, context_length: int | None = None
-    ) -> Self:
+    ) -> "AttentionModel":
         """Infer the sizes from the arrays and build the model.
 
         Args:
@@ -140,6 +140,7 @@ class AttentionModel:
         )
         return cls(config, weights)
 
+    @base.quiet_overflow
     def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
         """Run one probe and keep everything."""
         base.check_probe(ids, self.config.context_length)
@@ -170,6 +171,7 @@ class AttentionModel:
             logits=self._head(hidden),
         )
 
+    @base.quiet_overflow
     def last_logits(
         self, ids: Int[np.ndarray, "batch pos"], *, heads_off: HeadSet = ()
     ) -> Float[np.ndarray, "batch vocab"]:
@@ -181,17 +183,37 @@ class AttentionModel:
         base.check_probe(ids, self.config.context_length)
         config = self.config
         residual = self._add_positions(self.weights["token_embedding.weight"][ids])
-        last = residual[:, -1]
-        query = (last @ self.weights["W_Q.weight"].T).reshape(len(ids), config.n_head, -1)
-        key_weights = self.weights["W_K.weight"].reshape(config.n_head, -1, config.d_model)
-        asked = (query.swapaxes(0, 1) @ key_weights).swapaxes(0, 1)
-        scores = asked @ residual.swapaxes(1, 2) / math.sqrt(query.shape[-1])
-        mixed = base.softmax(scores) @ residual
+        mixed = self._attention_of_last(residual) @ residual
         value_weights = self.weights["W_V.weight"].reshape(config.n_head, -1, config.d_model)
         mixed_values = mixed.swapaxes(0, 1) @ value_weights.swapaxes(1, 2)
         updates = mixed_values @ self._output_by_head()
         kept = [head for head in range(config.n_head) if (0, head) not in heads_off]
-        return self._head(self._hidden(last + updates[kept].sum(axis=0)))
+        return self.readout(residual[:, -1] + updates[kept].sum(axis=0))
+
+    def last_attention(
+        self, ids: Int[np.ndarray, " pos"]
+    ) -> Float[np.ndarray, "layer head key"] | None:
+        """Return the last query's row of `trace(ids).attention`, at a fraction of the cost."""
+        base.check_probe(ids, self.config.context_length)
+        return self._attention_of_last(
+            self._add_positions(self.weights["token_embedding.weight"][ids[None]])
+        )
+
+    def readout(
+        self, contextual: Float[np.ndarray, "batch d_model"]
+    ) -> Float[np.ndarray, "batch vocab"]:
+        """Return the logits that the layers after attention make of residual rows."""
+        return self._head(self._hidden(contextual))
+
+    def _attention_of_last(
+        self, residual: Float[np.ndarray, "batch pos d_model"]
+    ) -> Float[np.ndarray, "batch head pos"]:
+        config = self.config
+        query = residual[:, -1] @ self.weights["W_Q.weight"].T
+        query = query.reshape(len(residual), config.n_head, -1)
+        key_weights = self.weights["W_K.weight"].reshape(config.n_head, -1, config.d_model)
+        asked = (query.swapaxes(0, 1) @ key_weights).swapaxes(0, 1)
+        return base.softmax(asked @ residual.swapaxes(1, 2) / math.sqrt(query.shape[-1]))
 
     def _add_positions(
         self, embed: Float[np.ndarray, "*batch pos d_model"]
@@ -268,19 +290,22 @@ def training_hidden(
     """
     from torch.nn import functional as F  # noqa: PLC0415, N812 (torch's own name for it)
 
-    from wordlm_core.models._torch_ops import lookup  # noqa: PLC0415
+    from wordlm_core.models._torch_ops import attend_last, lookup  # noqa: PLC0415
 
     n_head, d_model = config.n_head, config.d_model
-    residual = lookup(weights["token_embedding.weight"], ids)
-    if config.positions:
-        residual = residual + weights["position_embedding.weight"]
-    last = residual[:, -1]
+    table, positions = weights["token_embedding.weight"], weights.get("position_embedding.weight")
+    embed, last = lookup(table, ids), lookup(table, ids[:, -1])
+    if positions is None:
+        positions = table.new_zeros(ids.shape[1], d_model)
+    last = last + positions[-1]
     query = F.linear(last, weights["W_Q.weight"]).view(len(ids), n_head, -1)
     key_weights = weights["W_K.weight"].view(n_head, -1, d_model)
-    asked = (query.transpose(0, 1) @ key_weights).transpose(0, 1)
-    scores = asked @ residual.transpose(1, 2) / math.sqrt(query.shape[-1])
-    scores = scores.masked_fill((ids == PAD_ID).unsqueeze(1), -math.inf)
-    mixed = scores.softmax(-1) @ residual
+    asked = (query.transpose(0, 1) @ key_weights).transpose(0, 1) / math.sqrt(query.shape[-1])
+    # Position rows are the same in every window: their part of the scores and of the mix is
+    # a small product of its own, cheaper than adding them to batch x context vectors.
+    masked = (ids == PAD_ID).unsqueeze(1)
+    mixed, attention = attend_last(embed, asked, asked @ positions.T, masked)
+    mixed = mixed + attention @ positions
     value_weights = weights["W_V.weight"].view(n_head, -1, d_model)
     values = mixed.transpose(0, 1) @ value_weights.transpose(1, 2)
     joined = values.transpose(0, 1).flatten(1)

@@ -10,7 +10,7 @@ in `training_hidden`, which imports torch inside.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,26 +21,43 @@ Weights = Mapping[str, np.ndarray]
 HeadSet = Sequence[tuple[int, int]]
 
 MAX_CONTEXT, MAX_WIDTH, MAX_HIDDEN, MAX_HEADS = 4096, 4096, 16_384, 64
-MAX_PARAMETERS = 200_000_000
+MAX_PARAMETERS = 8_000_000
+
+# For forwards: numbers that overflow are refused by the softmax, not warned of on the way.
+quiet_overflow = np.errstate(over="ignore", invalid="ignore")
 
 
 def log_softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
     """Return log-probabilities in float64 over the last axis; -inf logits stay -inf.
 
     The maximum is taken away first, so no finite logits overflow.
+
+    Raises:
+        CheckpointError: A row holds +inf, NaN or nothing finite.
     """
-    shifted = logits.astype(np.float64)
-    shifted = shifted - shifted.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    logs = logits.astype(np.float64)
+    logs -= _peak(logs)
+    logs -= np.log(np.exp(logs).sum(axis=-1, keepdims=True))
+    return logs
 
 
 def softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch n"]:
     """Return probabilities over the last axis, in the dtype of `logits`.
 
-    Every row must hold a finite logit. Rows sum to 1 to rounding.
+    Rows sum to 1 to rounding.
+
+    Raises:
+        CheckpointError: A row holds +inf, NaN or nothing finite.
     """
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    powers = np.exp(logits - _peak(logits))
     return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _peak(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch 1"]:
+    peak = logits.max(axis=-1, keepdims=True)
+    if not np.isfinite(peak).all():
+        raise CheckpointError("the model's numbers overflow: its weights are too large")
+    return peak
 
 
 @dataclass(frozen=True)
@@ -108,7 +125,7 @@ class LanguageModel(Protocol):
         ...
 
     @classmethod
-    def from_weights(cls, weights: Weights, *, n_head: int) -> Self:
+    def from_weights(cls, weights: Weights, *, n_head: int) -> "LanguageModel":
         """Infer the sizes from the arrays, check every shape, build the model."""
         ...
 
@@ -120,6 +137,22 @@ class LanguageModel(Protocol):
         self, ids: Int[np.ndarray, "batch pos"], *, heads_off: HeadSet = ()
     ) -> Float[np.ndarray, "batch vocab"]:
         """Return next-token logits at the last position of each text, all in one forward."""
+        ...
+
+    def last_attention(
+        self, ids: Int[np.ndarray, " pos"]
+    ) -> Float[np.ndarray, "layer head key"] | None:
+        """Return the last query's row of `trace(ids).attention`; None without attention."""
+        ...
+
+    def readout(
+        self, contextual: Float[np.ndarray, "batch d_model"]
+    ) -> Float[np.ndarray, "batch vocab"]:
+        """Return the logits that the layers after attention make of residual rows.
+
+        Raises:
+            CheckpointError: The family has no residual stream.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ than the window is padded on the left with `<PAD>`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -71,7 +71,7 @@ class MLPModel:
         self.weights: Weights = base.freeze(weights)
 
     @classmethod
-    def from_weights(cls, weights: Weights, *, n_head: int = 0) -> Self:
+    def from_weights(cls, weights: Weights, *, n_head: int = 0) -> "MLPModel":
         """Infer the sizes from the arrays and build the model."""
         vocab_size, d_model = base.matrix(weights, "token_embedding.weight").shape
         hidden, flat = base.matrix(weights, "hidden_layer.weight").shape
@@ -82,6 +82,7 @@ class MLPModel:
             )
         return cls(MLPConfig(vocab_size, flat // d_model, d_model, hidden), weights)
 
+    @base.quiet_overflow
     def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
         """Run every prefix of `ids` as a window of its own."""
         base.check_probe(ids, self.config.context_length)
@@ -102,12 +103,22 @@ class MLPModel:
             logits=self._head(hidden),
         )
 
+    @base.quiet_overflow
     def last_logits(
         self, ids: Int[np.ndarray, "batch pos"], *, heads_off: HeadSet = ()
     ) -> Float[np.ndarray, "batch vocab"]:
         """Return next-token logits after each text. There are no heads to switch off."""
         base.check_probe(ids, self.config.context_length)
         return self._head(self._hidden(ids))
+
+    def last_attention(self, ids: Int[np.ndarray, " pos"]) -> None:
+        """Return None: there is no attention."""
+
+    def readout(
+        self, contextual: Float[np.ndarray, "batch d_model"]
+    ) -> Float[np.ndarray, "batch vocab"]:
+        """Refuse: nothing here carries a position's row from layer to layer."""
+        raise CheckpointError("the MLP has no residual stream to read out")
 
     def _hidden(self, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch hidden"]:
         table, weights = self.weights["token_embedding.weight"], self.weights["hidden_layer.weight"]

@@ -1,0 +1,243 @@
+"""What the server and a session remember: the only user of session_state and st.cache_*.
+
+For the server: checkpoints, loaded once for all sessions, and lens results, so that a hundred
+students with the same preset cost one computation. For a session: the values of its widgets.
+Every widget of a page is bound to the address, which Streamlit then keeps in step: a link
+opens the same view, and the values follow from page to page.
+"""
+
+import gc
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import settings
+from wordlm_core import checkpoint
+from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.errors import CheckpointError
+from wordlm_core.models.base import LanguageModel
+from wordlm_core.vocabulary import Probe, Vocabulary
+
+T = TypeVar("T")
+Signature = tuple[tuple[str, int, int], ...]
+
+# A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
+_RESULTS, _MODELS = 64, 12
+_CHOICES, _TEXTS = "_choices", "_texts"
+
+
+# -- what all sessions share
+
+
+@dataclass(frozen=True)
+class Library:
+    """The artifacts folder as it was last read.
+
+    Attributes:
+        checkpoints: By name, in the order of the file names.
+        unreadable: The reason for each file that could not be used.
+        benchmark: The content of `benchmark.json`, or None where there is none.
+    """
+
+    checkpoints: Mapping[str, Checkpoint]
+    unreadable: Mapping[str, str]
+    benchmark: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class View:
+    """One model at one training step, reading one text; `key` is its cache key."""
+
+    checkpoint: Checkpoint
+    step: str | None
+    model: LanguageModel
+    probe: Probe
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return the model's vocabulary."""
+        return self.checkpoint.vocabulary
+
+    @property
+    def key(self) -> tuple[str, str | None, bytes]:
+        """Return what a lens result depends on: equal keys give equal results."""
+        return self.checkpoint.sha256, self.step, self.probe.ids.tobytes()
+
+
+def library() -> Library:
+    """Return the artifacts; read again only when a file of the folder has changed."""
+    folder = settings.current().folder
+    return _read_library(str(folder), _signature(folder))
+
+
+def view(chosen: Checkpoint, step: str | None, probe: Probe) -> View:
+    """Return a checkpoint's model at a step, together with the text it reads."""
+    return View(chosen, step, _model_at((chosen.sha256, step), chosen), probe)
+
+
+def lens(of: View, function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Return `function(*args, **options)`, computed once for each view and set of options.
+
+    Args:
+        of: The view that `args` are parts of.
+        function: A lens.
+        args: The parts it needs.
+        options: Hashable settings of the lens.
+    """
+    key = (function.__module__, function.__qualname__, *of.key, tuple(sorted(options.items())))
+    return cast("T", _result(key, lambda: function(*args, **options)))
+
+
+@st.cache_resource(max_entries=1, show_spinner="Opening the checkpoints")
+def _read_library(folder: str, signature: Signature) -> Library:
+    good, unreadable = checkpoint.load_folder(Path(folder))
+    benchmark = Path(folder) / "benchmark.json"
+    measured: Mapping[str, Any] | None = None
+    if any(name == benchmark.name for name, _, _ in signature):
+        try:
+            measured = _read_benchmark(benchmark)
+        except CheckpointError as error:
+            unreadable[benchmark.name] = str(error)
+    # What stays for ever need not be looked at by every collection.
+    gc.collect()
+    gc.freeze()
+    return Library({loaded.name: loaded for loaded in good.values()}, unreadable, measured)
+
+
+@st.cache_resource(max_entries=_MODELS, show_spinner=False)
+def _model_at(key: tuple[str, str | None], _checkpoint: Checkpoint) -> LanguageModel:
+    return _checkpoint.model_at(key[1])
+
+
+@st.cache_resource(max_entries=_RESULTS, show_spinner=False)
+def _result(key: tuple[Any, ...], _compute: Callable[[], Any]) -> Any:
+    return _compute()
+
+
+def _signature(folder: Path) -> Signature:
+    if not folder.is_dir():
+        return ()
+    with os.scandir(folder) as entries:
+        files = [entry for entry in entries if entry.name.endswith((".npz", ".json"))]
+        return tuple(
+            sorted((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files if f.is_file())
+        )
+
+
+def _read_benchmark(path: Path) -> Mapping[str, Any]:
+    try:
+        measured = json.loads(path.read_text(encoding="utf-8"))
+        needed = {"runs", "aggregate", "protocol", "corpus_audit", "comparison"} - set(measured)
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError("it is not readable JSON") from error
+    if needed:
+        raise CheckpointError(f"it lacks {', '.join(sorted(needed))}")
+    return measured
+
+
+# -- what one session chose
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A choice as it was shown last: what the browser still holds when its labels change."""
+
+    labels: tuple[str, ...]
+    value: int
+    default: int
+
+
+def settle(key: str, labels: Sequence[str], default: int) -> str | None:
+    """Make sure that the coming choice widget `key` gets a value it can show.
+
+    Widgets hold positions; the labels are what the browser and the address see. A value that
+    stood at its default follows the default; another is kept where that position still is.
+
+    Args:
+        key: The widget's key and the address's parameter.
+        labels: One for each position.
+        default: Position that is chosen where nothing else says so.
+
+    Returns:
+        A sentence about a value that could not be kept, or None.
+    """
+    if key not in st.session_state:
+        return _from_address(key, labels, default)
+    last = _choices().get(key)
+    if last is None or (last.labels, last.default) == (tuple(labels), default):
+        return None
+    value = st.session_state[key]
+    if value == last.default:
+        value = default
+    elif not 0 <= value < len(labels):
+        st.session_state[key] = default
+        return f"{key.replace('_', ' ')} {last.labels[last.value]} is not here: reset."
+    st.session_state[key] = value
+    return None
+
+
+def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
+    """Keep what a choice widget showed, for `settle` and `link`."""
+    _choices()[key] = _Choice(tuple(labels), value, default)
+
+
+def remember_text(key: str, value: str) -> None:
+    """Keep what a text box holds, for `link`."""
+    st.session_state.setdefault(_TEXTS, {})[key] = value
+
+
+def put(key: str, value: Any) -> None:
+    """Set a widget's value before it is drawn, or in a callback."""
+    st.session_state[key] = value
+
+
+def copy_option(source: str, texts: Sequence[str], target: str) -> None:
+    """Put the text that a choice widget points at into a text box (a callback)."""
+    if st.session_state[source] is not None:
+        st.session_state[target] = texts[st.session_state[source]]
+
+
+def copy_point(chart: str, field: str, target: str) -> None:
+    """Put a coordinate of a clicked point into a choice widget (a callback)."""
+    points = st.session_state[chart]["selection"]["points"]
+    if points:
+        value = points[0][field]
+        st.session_state[target] = int(value[0] if isinstance(value, list) else value)
+
+
+def begin_page() -> None:
+    """Forget which widgets the page showed before: a link names those of this run only."""
+    st.session_state[_TEXTS] = {}
+    st.session_state["_shown"] = set()
+
+
+def link() -> str:
+    """Return the address of the view that the page shows now."""
+    chosen = {key: choice.labels[choice.value] for key, choice in _choices().items()}
+    texts = st.session_state.get(_TEXTS, {})
+    return f"{st.context.url or '/'}?{urlencode(texts | chosen)}"
+
+
+def _choices() -> dict[str, _Choice]:
+    return cast("dict[str, _Choice]", st.session_state.setdefault(_CHOICES, {}))
+
+
+def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:
+    asked = st.query_params.get(key)
+    if asked is None or asked in labels:
+        return None
+    # A link written by hand may give the number alone: `?step=750`, `?query=3`.
+    short = [index for index, label in enumerate(labels) if label.split(" ")[0] == asked]
+    if short:
+        st.session_state[key] = short[0]
+        return None
+    return (
+        f"The link asks for {key.replace('_', ' ')} {asked[:40]!r}, which is not here: "
+        f"{labels[default]} is shown."
+    )

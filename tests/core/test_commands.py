@@ -1,0 +1,294 @@
+"""The command line: JSON exactly as designed, and one sentence for bad input."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordlm_core import checkpoint
+from wordlm_core.__main__ import build_parser, main
+from wordlm_core.corpora import stories
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "the cat saw the dog and the bird"
+
+
+@pytest.fixture(scope="session")
+def files(checkpoints, tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("files")
+    for name, value in checkpoints.items():
+        checkpoint.save(value, folder / f"{name}.npz")
+    return {name: str(folder / f"{name}.npz") for name in checkpoints}
+
+
+@pytest.fixture(scope="session")
+def corpus_file(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("corpus") / "some.jsonl"
+    documents = stories.load(profile=None, documents=60).documents
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
+    return str(path)
+
+
+@pytest.fixture
+def ask(capsys):
+    """Return a function that runs a command in this process and gives its JSON."""
+
+    def run(*arguments: str) -> dict:
+        assert main([*arguments, "--json"]) == 0
+        out, _ = capsys.readouterr()
+        assert "NaN" not in out
+        assert "Infinity" not in out
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def refuse(capsys):
+    """Return a function that runs a command that must fail, and gives its sentence."""
+
+    def run(*arguments: str) -> str:
+        try:
+            status = main(list(arguments))
+        except SystemExit as stop:
+            status = stop.code
+        out, err = capsys.readouterr()
+        assert status == 2
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return run
+
+
+KEYS = {
+    "inspect": {
+        "path", "kind", "vocab_size", "context_length", "d_model", "n_head", "n_layer",
+        "parameters", "steps", "selected_step", "metrics", "corpus",
+    },
+    "attend": {"tokens", "unknown", "dropped", "attention"},
+    "ablate": {"tokens", "prediction", "ablations", "rank_correlation"},
+    "knockout": {"tokens", "heads"},
+    "logits": {"tokens"},
+    "next": {"entropy", "distribution"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", KEYS)
+def test_json_has_the_designed_keys(ask, files, command):
+    text = [] if command == "inspect" else ["--text", TEXT]
+    assert set(ask(command, files["multihead"], *text)) >= KEYS[command]
+
+
+def test_attend_gives_layer_head_query_key(ask, files):
+    answer = ask("attend", files["multihead"], "--text", TEXT)
+    weights = np.array(answer["attention"])
+    assert answer["tokens"] == ["<BOS>", *TEXT.split()]
+    assert weights.shape == (1, 4, 9, 9)
+    assert np.allclose(weights.sum(-1), 1)
+    assert not np.triu(weights[0, 0], 1).any()
+
+
+def test_ablate_addresses_positions_not_words(ask, files):
+    answer = ask("ablate", files["attention"], "--text", "the cat the")
+    assert [a["position"] for a in answer["ablations"]] == [1, 2, 3]
+    assert [a["token"] for a in answer["ablations"]] == ["the", "cat", "the"]
+    assert answer["ablations"][0]["kl"] != answer["ablations"][2]["kl"]
+    for effect in answer["ablations"]:
+        assert effect["replacement"] == "<UNK>"
+        assert effect["kl"] > 0
+        assert np.array(effect["attention"]).shape == (1, 1)
+        assert set(effect["changes"][0]) == {"token", "before", "after", "delta"}
+
+
+def test_ablate_of_the_mlp_has_no_attention_and_no_rank_correlation(ask, files):
+    answer = ask("ablate", files["mlp"], "--text", TEXT)
+    assert answer["rank_correlation"] is None
+    assert {effect["attention"] for effect in answer["ablations"]} == {None}
+
+
+def test_ablate_by_a_word_and_by_deletion(ask, files):
+    by_word = ask("ablate", files["attention"], "--text", TEXT, "--replace", "cat")
+    assert by_word["ablations"][1] | {"kl": 0.0} == by_word["ablations"][1]
+    assert {effect["replacement"] for effect in by_word["ablations"]} == {"cat"}
+    deleted = ask("ablate", files["attention"], "--text", TEXT, "--delete")
+    assert {effect["replacement"] for effect in deleted["ablations"]} == {None}
+
+
+def test_a_long_text_keeps_the_last_tokens_and_says_how_many_went(ask, files):
+    context = ask("inspect", files["attention"])["context_length"]
+    for length in (context - 1, context, 10 * context):
+        answer = ask("attend", files["attention"], "--text", "cat " * length)
+        assert len(answer["tokens"]) == context
+        assert answer["dropped"] == length + 1 - context
+
+
+def test_answers_never_echo_the_typed_text(ask, files):
+    secret = "xyzzysecret"
+    for command in ("attend", "ablate", "next", "knockout", "logits"):
+        answer = ask(command, files["attention"], "--text", f"the {secret} cat")
+        assert secret not in json.dumps(answer)
+        assert answer["tokens"] == ["<BOS>", "the", "<UNK>", "cat"]
+        assert answer["unknown"] == [2]
+
+
+def test_neighbours_and_their_steps(ask, files):
+    first = ask("neighbours", files["attention"], "--word", " Cat ", "--top", "3")
+    assert first["word"] == "cat"
+    assert len(first["neighbours"]) == 3
+    assert "cat" not in [item["token"] for item in first["neighbours"]]
+    everything = ask("neighbours", files["attention"], "--word", "cat", "--top", "100000")
+    loaded = checkpoint.load(Path(files["attention"]))
+    assert len(everything["neighbours"]) == len(loaded.vocabulary) - 5
+    early = ask("neighbours", files["attention"], "--word", "cat", "--step", loaded.steps[0])
+    assert early["neighbours"] != first["neighbours"]
+
+
+def test_trajectory_keys(ask, files):
+    answer = ask("trajectory", files["attention"], files["mlp"], "--words", "cat,dog")
+    loaded = checkpoint.load(Path(files["attention"]))
+    d_model = loaded.model.config.d_model
+    assert np.array(answer["mean"]).shape == (d_model,)
+    assert np.array(answer["basis"]).shape == (2, d_model)
+    assert len(answer["explained"]) == 2
+    assert len(answer["paths"]) == 4
+    for path in answer["paths"]:
+        assert set(path["points"][0]) == {"step", "x", "y"}
+
+
+def test_contextual_keys_and_its_refusals(ask, refuse, files):
+    file = files["attention"]
+    answer = ask("contextual", file, "--a", "the cat", "--b", "a dog saw the cat")
+    assert answer["token"] == "cat"
+    assert (answer["position_a"], answer["position_b"]) == (2, 5)
+    assert answer["lookup_equal"] is True
+    assert answer["lookup_cosine"] == pytest.approx(1)
+    assert answer["contextual_l2"] > 0
+    named = ask(
+        "contextual", file, "--a", "the cat saw", "--b", "the cat saw the cat", "--word", "cat"
+    )
+    assert (named["position_a"], named["position_b"]) == (2, 5)
+    refuse("contextual", file, "--a", "the cat", "--b", "the dog")
+    refuse("contextual", files["mlp"], "--a", "the cat", "--b", "a cat")
+
+
+def test_next_is_a_distribution(ask, files):
+    answer = ask("next", files["attention"], "--text", TEXT, "--limit", "1000")
+    probs = [item["prob"] for item in answer["distribution"]]
+    assert math.isclose(sum(probs), 1, rel_tol=1e-6)
+    assert probs == sorted(probs, reverse=True)
+    assert not {"<PAD>", "<BOS>", "<UNK>"} & {item["token"] for item in answer["distribution"]}
+    entropy = -sum(p * math.log(p) for p in probs if p > 0)
+    assert math.isclose(answer["entropy"], entropy, rel_tol=1e-6)
+    greedy = ask("next", files["attention"], "--text", TEXT, "--temperature", "0")
+    assert [item["prob"] for item in greedy["distribution"]] == [1.0]
+    assert greedy["entropy"] == 0
+
+
+def test_generate_is_seeded_and_greedy_at_zero(ask, files):
+    run = ("generate", files["attention"], "--text", "the cat", "--samples", "3")
+    first = ask(*run, "--seed", "5")["samples"]
+    assert first == ask(*run, "--seed", "5")["samples"]
+    assert first != ask(*run, "--seed", "6")["samples"]
+    greedy = ask(*run, "--temperature", "0")["samples"]
+    assert len(set(greedy)) == 1
+
+
+def test_train_evaluate_and_resume(ask, refuse, corpus_file, tmp_path):
+    out = str(tmp_path / "v1.2.npz")
+    sizes = ["--steps", "16", "--width", "8", "--hidden", "8", "--context", "12", "--batch", "8"]
+    answer = ask("train", "--family", "attention", "--corpus", corpus_file, "--out", out, *sizes)
+    assert set(answer) >= {
+        "out", "parameters", "steps", "selected_step", "loss_history", "metrics",
+    }  # fmt: skip
+    assert answer["out"] == out
+    assert len(answer["loss_history"]) == 16
+    assert os.listdir(tmp_path) == ["v1.2.npz"]
+    measured = ask("evaluate", out, "--corpus", corpus_file)
+    assert measured["loss"] == pytest.approx(answer["metrics"]["test_loss"], rel=1e-6)
+    assert measured["perplexity"] == pytest.approx(math.exp(measured["loss"]))
+    assert measured["targets"] == answer["metrics"]["test_targets"]
+    message = refuse(
+        "train", "--family", "mlp", "--corpus", corpus_file, "--out", out, "--resume", *sizes
+    )
+    assert "nothing to resume" in message
+
+
+def test_corpora_lists_each(ask):
+    listed = {entry["name"]: entry for entry in ask("corpora")["corpora"]}
+    assert set(listed) >= {"tinystories", "stories"}
+    assert listed["stories"]["available"] is True
+    for entry in listed.values():
+        assert set(entry) >= {"name", "documents", "licence", "available", "how_to_get"}
+
+
+BAD = {
+    "no file": ["inspect", "/nowhere/x.npz"],
+    "a folder": ["inspect", "/"],
+    "empty text": ["attend", "{attention}", "--text", ""],
+    "blank text": ["ablate", "{attention}", "--text", " \n "],
+    "mlp": ["attend", "{mlp}", "--text", "the cat"],
+    "step": ["attend", "{attention}", "--text", "the", "--step", "abc"],
+    "unknown word": ["neighbours", "{attention}", "--word", "kinng"],
+    "two words": ["neighbours", "{attention}", "--word", "the cat"],
+    "special": ["neighbours", "{attention}", "--word", "<UNK>"],
+    "top 0": ["neighbours", "{attention}", "--word", "cat", "--top", "0"],
+    "top -1": ["ablate", "{attention}", "--text", "cat", "--top", "-1"],
+    "temperature -1": ["next", "{attention}", "--text", "cat", "--temperature", "-1"],
+    "temperature nan": ["next", "{attention}", "--text", "cat", "--temperature", "nan"],
+    "temperature inf": ["generate", "{attention}", "--temperature", "inf"],
+    "top-k 0": ["next", "{attention}", "--text", "cat", "--top-k", "0"],
+    "top-p 0": ["next", "{attention}", "--text", "cat", "--top-p", "0"],
+    "top-p 2": ["next", "{attention}", "--text", "cat", "--top-p", "2"],
+    "top-p nan": ["next", "{attention}", "--text", "cat", "--top-p", "nan"],
+    "samples 0": ["generate", "{attention}", "--samples", "0"],
+    "replacement": ["ablate", "{attention}", "--text", "cat", "--replace", "kinng"],
+    "both ways": ["ablate", "{attention}", "--text", "cat", "--replace", "the", "--delete"],
+    "position": ["logits", "{attention}", "--text", "cat", "--position", "9"],
+    "no words": ["trajectory", "{attention}", "--words", " , "],
+    "corpus": ["evaluate", "{attention}", "--corpus", "nothing"],
+    "lr nan": ["train", "--family", "mlp", "--corpus", "stories", "--out", "x.npz", "--lr", "nan"],
+    "steps 0": ["train", "--family", "mlp", "--corpus", "stories", "--out", "x.npz", "--steps", "0"],
+    "documents 0": ["train", "--family", "mlp", "--corpus", "stories", "--out", "x.npz", "--documents", "0"],
+    "family": ["train", "--family", "rnn", "--corpus", "stories", "--out", "x.npz"],
+    "out": ["train", "--family", "mlp", "--corpus", "stories", "--out", "x.txt"],
+    "seeds": ["benchmark", "--corpus", "stories", "--out", "x", "--seeds", "a,b"],
+    "no command": [],
+    "unknown command": ["frobnicate"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_status_two(refuse, files, case):
+    refuse(*(argument.format(**files) for argument in BAD[case]))
+
+
+def test_every_command_prints_a_table_too(capsys, files):
+    for command in ("inspect", "attend", "ablate", "knockout", "logits", "next"):
+        text = [] if command == "inspect" else ["--text", TEXT]
+        assert main([command, files["multihead"], *text]) == 0
+        assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_as_a_program_it_is_quiet_and_quick_to_refuse(files, tmp_path):
+    cut = tmp_path / "cut.npz"
+    cut.write_bytes(Path(files["attention"]).read_bytes()[:500])
+    done = subprocess.run(
+        [sys.executable, "-m", "wordlm_core", "inspect", str(cut), "--json"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: cut.npz: it is damaged or not an .npz file\n"
+
+
+def test_the_readme_lists_every_command():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = build_parser()._subparsers._group_actions[0].choices
+    missing = [name for name in commands if f"`{name}" not in readme]
+    assert not missing

@@ -1,0 +1,92 @@
+"""What several lenses share: ranked tokens and positions of a probe."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from wordlm_core.errors import ConfigError, TextError
+from wordlm_core.text import SPECIALS
+from wordlm_core.vocabulary import Probe, Vocabulary
+
+_GROUP_SIZE = 32
+
+
+@dataclass(frozen=True)
+class TokenProb:
+    """A token and its probability."""
+
+    token: str
+    prob: float
+
+
+def check_length(count: int) -> int:
+    """Return the wanted length of a list, if it is one.
+
+    Raises:
+        ConfigError: It is not positive.
+    """
+    if count < 1:
+        raise ConfigError(f"the length of a list must be 1 or more, not {count}")
+    return count
+
+
+def largest(values: Float[np.ndarray, "*rows n"], count: int) -> Int[np.ndarray, "*rows top"]:
+    """Return the indices of the `count` largest values of each row, falling; ties by index.
+
+    Of values tied at the cut, any may be the one that is left out. A `count` above the
+    length of a row means all of it.
+
+    Raises:
+        ConfigError: `count` is not positive.
+    """
+    count = min(check_length(count), values.shape[-1])
+    ids = _candidates(values, count)
+    picked = np.argpartition(np.take_along_axis(values, ids, -1), -count, axis=-1)[..., -count:]
+    ids = np.sort(np.take_along_axis(ids, picked, -1), axis=-1)
+    order = np.argsort(-np.take_along_axis(values, ids, -1), axis=-1, kind="stable")
+    return np.take_along_axis(ids, order, -1)
+
+
+def top_probs(
+    probs: Float[np.ndarray, " vocab"], vocabulary: Vocabulary, count: int
+) -> tuple[TokenProb, ...]:
+    """Return the `count` likeliest tokens, by probability falling."""
+    return tuple(TokenProb(vocabulary.itos[i], float(probs[i])) for i in largest(probs, count))
+
+
+def special_ids(vocabulary: Vocabulary) -> list[int]:
+    """Return the ids that stand for no word; all others are lexical."""
+    return [vocabulary.stoi[token] for token in SPECIALS if token in vocabulary.stoi]
+
+
+def position_in(probe: Probe, position: int) -> int:
+    """Return `position` counted from the left; negative ones count from the end.
+
+    Raises:
+        TextError: There is no such position.
+    """
+    length = len(probe.ids)
+    if not -length <= position < length:
+        raise TextError(f"there is no position {position}: the text has {length} tokens")
+    return position % length
+
+
+def _candidates(
+    values: Float[np.ndarray, "*rows n"], count: int
+) -> Int[np.ndarray, "*rows candidates"]:
+    """Return indices of each row among which its `count` largest values are.
+
+    Those stand in the `count` groups with the largest maxima, where column i belongs to
+    group i modulo the number of groups. Over a vocabulary this saves most of the sorting.
+    """
+    every = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+    groups = values.shape[-1] // _GROUP_SIZE
+    if groups <= count:
+        return every
+    grouped = groups * _GROUP_SIZE
+    rows = values.shape[:-1]
+    maxima = values[..., :grouped].reshape(*rows, _GROUP_SIZE, groups).max(axis=-2)
+    best = np.argpartition(maxima, -count, axis=-1)[..., None, -count:]
+    inside = best + groups * np.arange(_GROUP_SIZE)[:, None]
+    return np.concatenate([inside.reshape(*rows, -1), every[..., grouped:]], axis=-1)

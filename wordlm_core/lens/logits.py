@@ -1,0 +1,157 @@
+"""Logit view: which next tokens attention and the MLP promote and push down.
+
+A family that ends logits = W2 relu(W1 c + b1) + b2 reads its logits from the contextual row c
+alone. What attention does is therefore a difference of two sets of logits, and what the MLP
+does is a sum over its hidden units.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from wordlm_core.lens._common import largest, position_in
+from wordlm_core.models.base import LanguageModel, Trace
+from wordlm_core.vocabulary import Probe, Vocabulary
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A token and what was added to its logit."""
+
+    token: str
+    logit: float
+
+
+@dataclass(frozen=True)
+class Push:
+    """The ends of a list of shifts.
+
+    Attributes:
+        promoted: The largest shifts, falling.
+        pushed_down: The smallest shifts, rising.
+    """
+
+    promoted: tuple[Shift, ...]
+    pushed_down: tuple[Shift, ...]
+
+
+@dataclass(frozen=True)
+class HeadPush:
+    """What one head's update does to the logits while the others stay."""
+
+    layer: int
+    head: int
+    push: Push
+
+
+@dataclass(frozen=True)
+class NeuronPush:
+    """What one hidden unit adds to the logits: its activation times its column of W2."""
+
+    index: int
+    activation: float
+    push: Push
+
+
+@dataclass(frozen=True)
+class LogitView:
+    """Which tokens the parts of a model move, at one position.
+
+    Attributes:
+        tokens: The probe's tokens.
+        position: Index into `tokens`; the token predicted is the one after it.
+        attention: Of all heads together. None without attention.
+        heads: Of each head alone. Empty without attention.
+        mlp: Of all hidden units together.
+        neurons: The strongest units: activation times the spread of the column.
+    """
+
+    unit: ClassVar[str] = "difference of logits"
+
+    tokens: tuple[str, ...]
+    position: int
+    attention: Push | None
+    heads: tuple[HeadPush, ...]
+    mlp: Push
+    neurons: tuple[NeuronPush, ...]
+
+
+def logit_view(
+    model: LanguageModel, vocabulary: Vocabulary, probe: Probe, position: int = -1, top: int = 8
+) -> LogitView:
+    """Return which tokens the attention update and the MLP promote and push down.
+
+    - attention: logits(c) - logits(x), where x is the row that attention reads (lookup row
+      plus position row) and c = x + all head updates.
+    - a head: logits(c) - logits(c without its update): leave one out.
+    - the MLP: W2 h, the sum over hidden units i of h_i W2[:, i].
+
+    Only differences between tokens count: a constant added to all logits changes no
+    probability. Left out: the bias b2, which does not depend on the text. The ReLU makes the
+    parts interact, so heads do not add up to `attention`. Only the last slot of the window
+    was trained to predict; earlier positions show the same weights where nobody asked.
+
+    Args:
+        model: Any family.
+        vocabulary: The model's.
+        probe: The text.
+        position: Whose next-token logits; negative counts from the end.
+        top: Length of every list (>= 1).
+
+    Raises:
+        TextError: There is no such position.
+
+    Source:
+        After the direct logit attribution of Elhage et al. 2021 ("A Mathematical Framework
+        for Transformer Circuits"). Theirs is linear; here an MLP stands before the logits,
+        so differences of whole forwards take its place.
+    """
+    position = position_in(probe, position)
+    trace = model.trace(probe.ids)
+    hidden, columns = trace.hidden[position], model.weights["vocab_head.weight"]
+    strength = hidden * columns.std(axis=0)
+    pushes = [_push(s, vocabulary, top) for s in _attention_shifts(model, trace, position)]
+    return LogitView(
+        tokens=probe.tokens,
+        position=position,
+        attention=pushes[0] if pushes else None,
+        heads=tuple(
+            HeadPush(layer=i // model.n_head, head=i % model.n_head, push=push)
+            for i, push in enumerate(pushes[1:])
+        ),
+        mlp=_push(columns @ hidden, vocabulary, top),
+        neurons=tuple(
+            NeuronPush(
+                index=int(i),
+                activation=float(hidden[i]),
+                push=_push(hidden[i] * columns[:, i], vocabulary, top),
+            )
+            for i in largest(strength, top)
+            if strength[i] > 0
+        ),
+    )
+
+
+def _attention_shifts(
+    model: LanguageModel, trace: Trace, position: int
+) -> Float[np.ndarray, "rows vocab"]:
+    """Return the shift of all heads together, then of each; no rows without attention."""
+    if trace.head_updates is None:
+        return np.empty((0, trace.logits.shape[1]), trace.logits.dtype)
+    assert trace.residual is not None
+    assert trace.contextual is not None
+    updates = trace.head_updates[:, :, position].reshape(-1, trace.contextual.shape[1])
+    whole = trace.contextual[position]
+    without = np.concatenate([trace.residual[position][None], whole - updates])
+    logits = model.readout(np.concatenate([whole[None], without]))
+    return logits[0] - logits[1:]
+
+
+def _push(shifts: Float[np.ndarray, " vocab"], vocabulary: Vocabulary, top: int) -> Push:
+    up, down = (
+        tuple(Shift(vocabulary.itos[i], float(shifts[i])) for i in ids)
+        for ids in (largest(shifts, top), largest(-shifts, top))
+    )
+    return Push(promoted=up, pushed_down=down)
