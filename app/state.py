@@ -29,7 +29,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 # A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
 _RESULTS, _MODELS = 64, 12
-_CHOICES, _TEXTS = "_choices", "_texts"
+_CHOICES, _SHOWN = "_choices", "_shown"
 
 
 # -- what all sessions share
@@ -185,11 +185,12 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
 def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
     """Keep what a choice widget showed, for `settle` and `link`."""
     _choices()[key] = _Choice(tuple(labels), value, default)
+    _shown()[key] = labels[value]
 
 
 def remember_text(key: str, value: str) -> None:
     """Keep what a text box holds, for `link`."""
-    st.session_state.setdefault(_TEXTS, {})[key] = value
+    _shown()[key] = value
 
 
 def put(key: str, value: Any) -> None:
@@ -212,20 +213,21 @@ def copy_point(chart: str, field: str, target: str) -> None:
 
 
 def begin_page() -> None:
-    """Forget which widgets the page showed before: a link names those of this run only."""
-    st.session_state[_TEXTS] = {}
-    st.session_state["_shown"] = set()
+    """Start the list of what the page shows: a link names that and nothing else."""
+    st.session_state[_SHOWN] = {}
 
 
 def link() -> str:
     """Return the address of the view that the page shows now."""
-    chosen = {key: choice.labels[choice.value] for key, choice in _choices().items()}
-    texts = st.session_state.get(_TEXTS, {})
-    return f"{st.context.url or '/'}?{urlencode(texts | chosen)}"
+    return f"{st.context.url or '/'}?{urlencode(_shown())}"
 
 
 def _choices() -> dict[str, _Choice]:
     return cast("dict[str, _Choice]", st.session_state.setdefault(_CHOICES, {}))
+
+
+def _shown() -> dict[str, str]:
+    return cast("dict[str, str]", st.session_state.setdefault(_SHOWN, {}))
 
 
 def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:

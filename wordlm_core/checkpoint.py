@@ -138,9 +138,12 @@ class Checkpoint:
         """
         if step is None:
             return self.selected_label
-        for label in self.steps:
-            if str(step) in (label, str(step_number(label))):
-                return label
+        by_number = {str(step_number(label)): label for label in self.steps}
+        if self.selected_label is not None:  # a file may store both labels for one number
+            by_number[str(self.selected_step)] = self.selected_label
+        label = str(step) if str(step) in self.steps else by_number.get(str(step))
+        if label is not None:
+            return label
         have = ", ".join(self.steps) or "none"
         raise CheckpointError(
             f"step {str(step)[:40]!r} is not stored in {self.name}; stored: {have}"

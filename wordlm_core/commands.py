@@ -267,6 +267,8 @@ def train(args: argparse.Namespace) -> Answer:
     out = Path(args.out)
     if out.suffix != ".npz":
         raise ConfigError(f"--out must end in .npz, not {out.name!r}")
+    if args.layers != 1:
+        raise ConfigError(f"word models have one layer, not {args.layers}")
     config = _train_config(args)
     corpus = _corpus(args)
     data = prepare(

@@ -25,7 +25,7 @@ _PIECE = re.compile(
     (?P<special> <(?:pad|bos|eos|unk)> )
   | (?P<word>    [^\W\d_]+ (?: '[^\W\d_]+ )? )   # letters of any script
   | (?P<as_is>   [0-9]+ | [^\w\s] )
-  | (?P<dropped> [^\W0-9]+ )                     # underscores, digits of other scripts
+  | (?P<dropped> (?: _ | (?![0-9])\d )+ )        # underscores, digits of other scripts
     """,
     re.VERBOSE,
 )

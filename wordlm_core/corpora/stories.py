@@ -5,7 +5,7 @@ with its colour; a cold animal gets a blanket and a hungry one bread; verbs agre
 subjects. So attention has something true to find, and how well a model could do at best is no
 guess: `loss_floor` is computed, and `next_distribution` says what should come next.
 
-The grammar (`_story_words`) is walked as a sequence of choices between phrases, each with a
+The grammar (`_story_plots`) is walked as a sequence of choices between phrases, each with a
 known probability that depends on the choices before it alone. Of the phrases of one choice
 none is the beginning of another. So a text can be cut into its choices in one way only, each
 choice can be read off the tokens, and the probability of a token is that of the phrases that
@@ -16,25 +16,19 @@ approximated.
 import math
 import random
 import re
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from wordlm_core.corpora import Corpus, CorpusInfo
-from wordlm_core.corpora._story_words import (
-    FORMS,
-    GOVERNED,
-    IT,
-    KIND,
-    OPENINGS,
-    THE_END,
-    WORDS,
-    Stage,
-)
+from wordlm_core.corpora._story_plots import OPENINGS, THE_END, Stage
+from wordlm_core.corpora._story_words import FORMS, GOVERNED, IT, KIND, WORDS
 from wordlm_core.errors import ConfigError, TextError
 from wordlm_core.text import EOS, tokenise
 
@@ -150,7 +144,7 @@ class _Slot(NamedTuple):
     recall: bool  # marked "=": only for a word that has been drawn
 
 
-Part = str | _Slot
+Parts = tuple[str | _Slot, ...]
 
 
 def _story() -> Script:
@@ -162,42 +156,44 @@ def _story() -> Script:
     rest = (*plots[plot][1:], THE_END)
     while rest:
         needed = next(i for i, stage in enumerate(rest) if stage.needed)
-        told = yield from _say(said, rest[: needed + 1])
+        told = yield from _say(said, rest[: needed + 1], fade=0.5)
         rest = rest[told + 1 :]
 
 
-def _say(said: Said, stages: Sequence[Stage]) -> Generator[Options, str, int]:
-    """Tell one sentence: one of these stages, equally likely, in one of its sentences.
+def _say(said: Said, stages: Sequence[Stage], *, fade: float = 1.0) -> Generator[Options, str, int]:
+    """Tell one of these stages in one of its sentences.
 
-    Every stage with a sentence that fits has the same share, divided evenly among the
-    sentences that fit. New slots are filled one after the other, evenly too.
+    Of the stages with a sentence that fits, each is `fade` times as likely as the one before
+    it. The sentences of a stage that fit are equally likely, and so are the words of a slot.
 
     Returns:
         Index of the stage that was told.
     """
-    fitting = [[p for p in map(_parse, stage.sentences) if _fits(p, said)] for stage in stages]
-    share = 1 / sum(1 for sentences in fitting if sentences)
+    fitting = [
+        (i, sentences)
+        for i, stage in enumerate(stages)
+        if (sentences := [p for p in map(_parse, stage.sentences) if _fits(p, said)])
+    ]
+    shares = [fade**k for k in range(len(fitting))]
     options: Options = {}
-    goes_on: dict[str, tuple[int, tuple[Part, ...]]] = {}
-    for which, sentences in enumerate(fitting):
+    goes_on: dict[str, tuple[int, _Slot | None, Parts]] = {}
+    for (i, sentences), share in zip(fitting, shares, strict=True):
         for parts in sentences:
-            head, rest = _up_to_new_slot(parts, said)
-            options[head] = share / len(sentences)
-            goes_on[head] = which, rest
-    which, rest = goes_on[(yield options)]
-    while rest:
-        slot = rest[0]
-        assert isinstance(slot, _Slot)
+            head, slot, rest = _up_to_new_slot(parts, said)
+            options[head] = share / sum(shares) / len(sentences)
+            goes_on[head] = i, slot, rest
+    told, slot, rest = goes_on[(yield options)]
+    while slot is not None:
         words = _candidates(slot, said)
         said[slot.name] = yield dict.fromkeys(words, 1 / len(words))
-        literal, rest = _up_to_new_slot(rest[1:], said)
+        literal, slot, rest = _up_to_new_slot(rest, said)
         yield {literal: 1.0}
-    return which
+    return told
 
 
 @cache
-def _parse(sentence: str) -> tuple[Part, ...]:
-    parts: list[Part] = []
+def _parse(sentence: str) -> Parts:
+    parts: list[str | _Slot] = []
     text, at = f" {sentence}", 0
     for match in _SLOT.finditer(text):
         if match.start() > at:
@@ -208,12 +204,12 @@ def _parse(sentence: str) -> tuple[Part, ...]:
     return (*parts, text[at:])
 
 
-def _fits(parts: Sequence[Part], said: Said) -> bool:
+def _fits(parts: Parts, said: Said) -> bool:
     return all(isinstance(p, str) or not p.recall or p.name in said for p in parts)
 
 
-def _up_to_new_slot(parts: tuple[Part, ...], said: Said) -> tuple[str, tuple[Part, ...]]:
-    """Return the text before the first slot that has no word yet, and what is left."""
+def _up_to_new_slot(parts: Parts, said: Said) -> tuple[str, _Slot | None, Parts]:
+    """Return the text before the first slot that has no word yet, that slot, what is left."""
     text = ""
     for i, part in enumerate(parts):
         if isinstance(part, str):
@@ -221,8 +217,8 @@ def _up_to_new_slot(parts: tuple[Part, ...], said: Said) -> tuple[str, tuple[Par
         elif part.name in said:
             text += _in_form(said[part.name], part.form)
         else:
-            return text, parts[i:]
-    return text, ()
+            return text, part, parts[i + 1 :]
+    return text, None, ()
 
 
 def _in_form(word: str, form: str | None) -> str:
@@ -234,15 +230,14 @@ def _in_form(word: str, form: str | None) -> str:
 
 def _candidates(slot: _Slot, said: Said) -> list[str]:
     """Return the words a new slot can take: of its list, and not in the story yet."""
-    words = WORDS.get(slot.words)
-    if words is None:
+    if slot.words in GOVERNED:
         governor, lists = GOVERNED[slot.words]
-        governing = said.get(governor)
-        words = (
-            lists[governing] if governing else dict.fromkeys(w for ws in lists.values() for w in ws)
-        )
+        chosen = [lists[said[governor]]] if governor in said else lists.values()
+        words = [word for words in chosen for word in words]
+    else:
+        words = WORDS[slot.words]
     taken = set(said.values())
-    return [word for word in words if word not in taken]
+    return [word for word in dict.fromkeys(words) if word not in taken]
 
 
 # -- telling and reading
@@ -250,12 +245,9 @@ def _candidates(slot: _Slot, said: Said) -> list[str]:
 
 def _draw(options: Options, generator: random.Random) -> str:
     # By hand: random() is the one method whose numbers no Python version may change.
-    left = generator.random()
-    for phrase, probability in options.items():
-        left -= probability
-        if left < 0:
-            return phrase
-    return phrase  # the probabilities sum to 1 only to rounding
+    ends = list(accumulate(options.values()))
+    which = bisect(ends, generator.random())
+    return list(options)[min(which, len(ends) - 1)]  # the last end is 1 only to rounding
 
 
 @lru_cache(maxsize=50_000)

@@ -58,6 +58,8 @@ class AblationResult:
     Attributes:
         tokens: The probe's tokens; positions index them.
         replacement: What took each place, or None for deletion.
+        replacement_count: How often that stands in the training split; 0 means that it is
+            noise, never learned. None where it is not known, or for deletion.
         prediction: The likeliest next tokens of the whole text, by probability falling.
         effects: One entry a position that is not `<BOS>`, in order.
         rank_correlation: Spearman's, of attention (mean over layers and heads) with KL over
@@ -68,6 +70,7 @@ class AblationResult:
 
     tokens: tuple[str, ...]
     replacement: str | None
+    replacement_count: int | None
     prediction: tuple[TokenProb, ...]
     effects: tuple[Effect, ...]
     rank_correlation: float | None
@@ -179,6 +182,7 @@ def ablate(
     return AblationResult(
         tokens=probe.tokens,
         replacement=shown,
+        replacement_count=None if shown is None else vocabulary.counts.get(shown),
         prediction=_prediction(logits[0], vocabulary, top),
         effects=effects,
         rank_correlation=None

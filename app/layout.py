@@ -1,0 +1,237 @@
+"""How a page is put together: header, notes, tables, figures, downloads, code.
+
+Token text reaches the page through `html.escape` or as the value of a widget, never as
+Markdown or HTML: `<UNK>` is drawn as `<UNK>`.
+"""
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from app import figures, settings, state
+from app.figures import Figure
+from wordlm_core.errors import TextError, WordLMError
+
+Kind = Literal["descriptive", "causal (intervention)", ""]
+_BADGES: dict[str, tuple[Literal["blue", "violet"], str]] = {
+    "descriptive": ("blue", "It shows what the model computes, not what it depends on."),
+    "causal (intervention)": (
+        "violet",
+        "Something is changed and the model computed again: the difference is an effect.",
+    ),
+}
+_LINKS = {
+    "attention": "pages/20_attention.py",
+    "ablation": "pages/30_ablation.py",
+    "overview": "pages/10_overview.py",
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A table cell with a number and a bar of its share, 0 to 1."""
+
+    text: str
+    share: float
+
+
+Cell = str | Bar
+_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+# -- the frame of a page
+
+
+def shell() -> None:
+    """Draw what every page has around it."""
+    st.logo(str(Path(__file__).parent / "logo.svg"), size="large")
+    st.html(f"<style>{_STYLE}</style>")
+
+
+def header(title: str, question: str, kind: Kind) -> Any:
+    """Draw the title line; return the place at its end for the link."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
+        st.html(
+            f'<h1 class="wl-title">{_text(title)}</h1><p class="wl-question">{_text(question)}</p>'
+        )
+        if kind:
+            colour, meaning = _BADGES[kind]
+            st.badge(kind, color=colour, help=meaning)
+        return st.empty()
+
+
+def share(place: Any, address: str) -> None:
+    """Put the link to the exact view into `place`."""
+    with place.popover("Link", icon=":material/link:", help="A link to exactly this view"):
+        st.caption("Opens the same view anywhere: checkpoint, sentence, step and choices.")
+        st.code(address, language=None, wrap_lines=True)
+
+
+def refuse(error: WordLMError) -> None:
+    """Say in one sentence why there is nothing to show."""
+    show = st.info if isinstance(error, TextError) else st.warning
+    show(plain(str(error)[:1].upper() + str(error)[1:]) + ".")
+
+
+def page_link(page: str, label: str, icon: str) -> None:
+    """Link to another page."""
+    st.page_link(str(settings.ROOT / _LINKS[page]), label=label, icon=icon)
+
+
+def caveat(text: str) -> None:
+    """Say what this page does not show."""
+    st.caption(f":material/visibility_off: **What this does not show.** {text}")
+
+
+def note(*sentences: str) -> None:
+    """Show short remarks about the input, letter for letter."""
+    if sentences:
+        st.html("".join(f'<p class="wl-note">{_text(s)}</p>' for s in sentences))
+
+
+def section(title: str, explanation: str = "") -> None:
+    """Draw a section's heading, with a line on how to read it."""
+    st.html(
+        f'<h2 class="wl-section">{_text(title)}</h2>'
+        + (f'<p class="wl-help">{_text(explanation)}</p>' if explanation else "")
+    )
+
+
+def answer(*parts: str | tuple[str, str]) -> None:
+    """Draw the page's answer in large type; a tuple is (token or number, look).
+
+    Looks are `token`, `number` and the kinds of models.
+    """
+    drawn = [
+        _text(part) if isinstance(part, str) else _mark(*part) for part in parts
+    ]
+    st.html(f'<p class="wl-answer" role="status">{"".join(drawn)}</p>')
+
+
+def columns(*widths: float) -> Sequence[Any]:
+    """Return columns side by side, aligned at the top."""
+    return st.columns(list(widths), gap="medium")
+
+
+@contextmanager
+def card() -> Iterator[None]:
+    """Frame what is drawn inside."""
+    with st.container(border=True):
+        yield
+
+
+# -- figures, tables, downloads
+
+
+def plot(
+    figure: Figure, key: str, *, click: tuple[str, str] | None = None, name: str = "figure"
+) -> None:
+    """Draw a figure; a click puts the point's field click[0] into the widget click[1]."""
+    config = figures.toolbar(name, st.session_state.get("image", "png"))
+    if click is None:
+        st.plotly_chart(figure.spec, key=key, config=config, alt=figure.alt)
+        return
+    field, target = click
+    chart = f"{key}_clicked"
+    st.plotly_chart(
+        figure.spec,
+        key=chart,
+        config=config,
+        alt=figure.alt,
+        selection_mode="points",
+        on_select=lambda: state.copy_point(chart, field, target),
+    )
+
+
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    strong: int | None = None,
+    faint: Sequence[int] = (),
+    label: str,
+) -> None:
+    """Draw a small table; columns are told apart by position, numbers are right-aligned.
+
+    Args:
+        heads: Column titles.
+        rows: Cells as text or bars.
+        strong: Index of a row to mark.
+        faint: Indices of rows that do not count.
+        label: What the table is, for screen readers.
+    """
+    look = {index: ' class="wl-faint"' for index in faint}
+    if strong is not None:
+        look[strong] = ' class="wl-strong"'
+    body = "".join(
+        f"<tr{look.get(i, '')}>{''.join(map(_cell, row))}</tr>" for i, row in enumerate(rows)
+    )
+    head = "".join(f'<th scope="col">{_text(title)}</th>' for title in heads)
+    st.html(
+        f'<div class="wl-scroll"><table class="wl-table" aria-label="{_text(label)}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> None:
+    """Offer a result as CSV and JSON, made when asked for, and choose the figures' format."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        for label, make, ending, mime in (
+            ("Data as CSV", csv, "csv", "text/csv"),
+            ("Data as JSON", data, "json", "application/json"),
+        ):
+            st.download_button(
+                label,
+                make,
+                f"{name}.{ending}",
+                mime,
+                key=f"download_{ending}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+        st.segmented_control(
+            "Figures save as",
+            ["png", "svg"],
+            default="png",
+            required=True,
+            key="image",
+            persist_state="session",
+            label_visibility="collapsed",
+            help="The camera button of a figure saves it in this format",
+        )
+
+
+def code(template: str, values: Mapping[str, Any]) -> None:
+    """Show the lines over `wordlm_core` that give the number on screen."""
+    with st.expander("Show the code", icon=":material/code:"):
+        st.code(template.format(**{key: repr(value) for key, value in values.items()}).strip())
+
+
+# -- parts
+
+
+def plain(text: str) -> str:
+    """Return `text` so that Streamlit's Markdown draws it letter for letter."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#$:~|" else c for c in text)
+
+
+def _text(text: str) -> str:
+    return html.escape(text)
+
+
+def _mark(text: str, look: str) -> str:
+    return f'<span class="wl-{look}">{_text(text)}</span>'
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return f"<td>{_text(cell)}</td>"
+    width = f"{100 * min(1.0, max(0.0, cell.share)):.1f}%"
+    return (
+        f'<td class="wl-bar"><span style="width:{width}"></span><b>{_text(cell.text)}</b></td>'
+    )

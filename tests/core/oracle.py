@@ -1,0 +1,180 @@
+"""An independent computation of everything a lens shows, to hold the library to.
+
+Plain NumPy float64 with a loop for every position, head and key, written from the formulas of
+the design, over the full window with its padding. It shares no code with `wordlm_core.models`
+or the lenses: only weights by state name go in.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+PAD = 0
+
+
+@dataclass
+class Forward:
+    """One text through a model: lists over its positions, padding left out."""
+
+    contextual: np.ndarray | None
+    attention: np.ndarray | None
+    head_updates: np.ndarray | None
+    hidden: np.ndarray
+    logits: np.ndarray
+
+
+def forward(weights, ids, *, window, n_head, heads_off=()) -> Forward:
+    """Run a text; `n_head` 0 is the MLP."""
+    weights = {name: np.asarray(array, dtype=np.float64) for name, array in weights.items()}
+    ids = [int(i) for i in ids]
+    if n_head == 0:
+        return _mlp(weights, ids, window)
+    return _attention(weights, ids, window, n_head, heads_off)
+
+
+def last_logits(weights, ids, **options) -> np.ndarray:
+    return forward(weights, ids, **options).logits[-1]
+
+
+def _mlp(weights, ids, window) -> Forward:
+    hidden = []
+    for end in range(1, len(ids) + 1):
+        seen = ids[:end]
+        padded = [PAD] * (window - len(seen)) + seen
+        flat = np.concatenate([weights["token_embedding.weight"][i] for i in padded])
+        hidden.append(_relu(_linear(weights, "hidden_layer", flat)))
+    logits = [_linear(weights, "vocab_head", h) for h in hidden]
+    return Forward(None, None, None, np.array(hidden), np.array(logits))
+
+
+def _attention(weights, ids, window, n_head, heads_off) -> Forward:
+    padding = window - len(ids)
+    padded = [PAD] * padding + ids
+    rows = []
+    for slot, token in enumerate(padded):
+        row = weights["token_embedding.weight"][token].copy()
+        if "position_embedding.weight" in weights:
+            row += weights["position_embedding.weight"][slot]
+        rows.append(row)
+    n, d_model = len(ids), len(rows[0])
+    shares = np.zeros((n_head, n, n))
+    updates = np.zeros((n_head, n, d_model))
+    contextual = []
+    for query_slot in range(padding, window):
+        total = rows[query_slot].copy()
+        for head in range(n_head):
+            query = _part(weights["W_Q.weight"], head, n_head) @ rows[query_slot]
+            scores = {}
+            for key_slot in range(window):
+                if key_slot > query_slot or padded[key_slot] == PAD:
+                    continue
+                key = _part(weights["W_K.weight"], head, n_head) @ rows[key_slot]
+                scores[key_slot] = float(query @ key) / math.sqrt(len(query))
+            top = max(scores.values())
+            powers = {slot: math.exp(score - top) for slot, score in scores.items()}
+            whole = math.fsum(powers.values())
+            mix = 0.0
+            for key_slot, power in powers.items():
+                value = _part(weights["W_V.weight"], head, n_head) @ rows[key_slot]
+                mix = mix + power / whole * value
+                shares[head, query_slot - padding, key_slot - padding] = power / whole
+            width = len(weights["W_V.weight"]) // n_head
+            columns = weights["W_O.weight"][:, head * width : (head + 1) * width]
+            update = np.zeros(d_model) if (0, head) in heads_off else columns @ mix
+            updates[head, query_slot - padding] = update
+            total = total + update
+        contextual.append(total)
+    hidden = [_relu(_linear(weights, "hidden_layer", row)) for row in contextual]
+    logits = [_linear(weights, "vocab_head", h) for h in hidden]
+    return Forward(np.array(contextual), shares, updates, np.array(hidden), np.array(logits))
+
+
+def _part(matrix, head, n_head):
+    width = len(matrix) // n_head
+    return matrix[head * width : (head + 1) * width]
+
+
+def _linear(weights, name, vector):
+    return weights[f"{name}.weight"] @ vector + weights[f"{name}.bias"]
+
+
+def _relu(vector):
+    return np.array([max(0.0, float(x)) for x in vector])
+
+
+# -- plain definitions
+
+
+def softmax(logits) -> list[float]:
+    top = max(logits)
+    powers = [math.exp(x - top) for x in logits]
+    whole = math.fsum(powers)
+    return [power / whole for power in powers]
+
+
+def kl(before, after) -> float:
+    """Sum of p (log p - log q) with the logs taken by log-sum-exp."""
+    log_p, log_q = _log_softmax(before), _log_softmax(after)
+    return math.fsum(
+        math.exp(a) * (a - b) for a, b in zip(log_p, log_q, strict=True) if math.exp(a) > 0
+    )
+
+
+def _log_softmax(logits):
+    top = max(float(x) for x in logits)
+    whole = top + math.log(math.fsum(math.exp(float(x) - top) for x in logits))
+    return [float(x) - whole for x in logits]
+
+
+def cosine(a, b) -> float:
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return float(sum(a * b) / (math.sqrt(sum(a * a)) * math.sqrt(sum(b * b))))
+
+
+def nearest(vector, table, candidates) -> list[tuple[int, float]]:
+    """(id, cosine) of all candidates, nearest first."""
+    return sorted(((i, cosine(vector, table[i])) for i in candidates), key=lambda pair: -pair[1])
+
+
+def pca(rows, axes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, axes and explained shares by SVD of the stacked rows."""
+    rows = np.asarray(rows, dtype=np.float64)
+    mean = rows.mean(axis=0)
+    _, singular, right = np.linalg.svd(rows - mean, full_matrices=False)
+    basis = right[:axes].copy()
+    for axis in basis:
+        if max(axis, key=abs) < 0:
+            axis *= -1
+    return mean, basis, singular[:axes] ** 2 / sum(singular**2)
+
+
+def spearman(first, second) -> float:
+    """Pearson's correlation of ranks; a rank counts who is below, and ties half."""
+    ranks = [
+        np.array([sum((y < x) + 0.5 * (y == x) for y in values) for x in values])
+        for values in (first, second)
+    ]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def next_probs(logits, *, never=(), temperature=1.0, top_k=None, top_p=None) -> list[float]:
+    """Temperature, then top-k, then top-p over what is left, renormalised."""
+    allowed = [i for i in range(len(logits)) if i not in never]
+    if temperature == 0:
+        best = max(allowed, key=lambda i: logits[i])
+        return [float(i == best) for i in range(len(logits))]
+    probs = dict(
+        zip(allowed, softmax([float(logits[i]) / temperature for i in allowed]), strict=True)
+    )
+    order = sorted(allowed, key=lambda i: -probs[i])[:top_k]
+    whole = math.fsum(probs[i] for i in order)
+    if top_p is not None:
+        kept, mass = [], 0.0
+        for i in order:
+            kept.append(i)
+            mass += probs[i] / whole
+            if mass >= top_p:
+                break
+        order, whole = kept, math.fsum(probs[i] for i in kept)
+    return [probs[i] / whole if i in order else 0.0 for i in range(len(logits))]
