@@ -8,6 +8,7 @@ dark theme in `.streamlit/config.toml` declares, so a figure is readable in both
 need not know which one is on.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +22,19 @@ from wordlm_core.lens.attention import AttentionResult
 
 MARK, MUTED = "#000004", "#000005"
 _MODEL_COLOUR = {"mlp": "#000001", "attention": "#000002", "multihead": "#000003"}
+_MODEL_NAME = {
+    "mlp": "MLP",
+    "attention": "Attention, one head",
+    "multihead": "Attention, several heads",
+}
 _DASH = {"mlp": "dot", "attention": "solid", "multihead": "dash"}
-_TEXT, _GRID, _PAPER = "#000036", "#000039", "#000038"
+_TEXT, _GRID, _PAPER = "#000037", "#000039", "#000038"
 _SEQUENTIAL = [f"#0000{n}" for n in range(11, 21)]
 # More of the scale for small weights: most are. The colour bar shows it.
 _STOPS = (0, 0.03, 0.08, 0.15, 0.23, 0.33, 0.45, 0.6, 0.78, 1)
 _ATTENTION_SCALE = [[stop, colour] for stop, colour in zip(_STOPS, _SEQUENTIAL, strict=True)]
 
-_LABEL_LENGTH = 14
+_LABEL_LENGTH = 24
 _NUMBERS_UP_TO = 13
 _CELLS_UP_TO = 24
 _BUTTONS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "resetScale2d"]
@@ -65,9 +71,33 @@ def toolbar(name: str, image: str) -> dict[str, Any]:
     }
 
 
+def model_name(kind: str) -> str:
+    """Return a kind of model in words."""
+    return _MODEL_NAME.get(kind, kind)
+
+
 def escape(text: str) -> str:
     """Return `text` so that Plotly draws it letter for letter."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def nats(value: float) -> str:
+    """Return a KL for people."""
+    if not math.isfinite(value):
+        return "infinite"
+    if value >= 0.995:
+        return f"{value:.2f}"
+    return "0" if value == 0 else f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def percent(value: float) -> str:
+    """Return a probability for people."""
+    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}" if value >= 0.0005 else "0%"
+
+
+def effect_at(result: AblationResult, position: int) -> Effect:
+    """Return the effect of the token at a position."""
+    return next(effect for effect in result.effects if effect.position == position)
 
 
 # -- attention
@@ -101,9 +131,9 @@ def attention_heatmap(
         heat |= {"text": _numbers(shown), "texttemplate": "%{text}", "textfont": {"size": 13}}
     pitch = _pitch(n)
     layout = {
-        "height": round(pitch * n + 118),
+        "height": round(pitch * n + 104),
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": _tokens(tokens, "key (source)", size=_tick_size(pitch)) | {"tickangle": -50},
+        "xaxis": _tokens(tokens, "key (source)", size=_tick_size(pitch)) | {"tickangle": -45},
         "yaxis": _tokens(tokens, "query (receiver)", size=_tick_size(pitch), reverse=True),
         "shapes": [_frame(-0.5, n - 0.5, query - 0.5, query + 0.5)],
     }
@@ -123,13 +153,13 @@ def attention_grid(result: AttentionResult, layer: int, head: int, query: int) -
     columns = min(n_head, 4)
     rows = math.ceil(n_head / columns)
     data: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"height": 158 * rows + 8, "margin": _margin(t=26), "shapes": []}
+    layout: dict[str, Any] = {"height": 86 * rows + 24, "margin": _margin(t=22), "shapes": []}
     titles: list[dict[str, Any]] = []
     mask = np.tri(n, dtype=bool)
     for index in range(n_head):
         row, column = divmod(index, columns)
         suffix = "" if index == 0 else str(index + 1)
-        x, y = _slot(column, columns), _slot(rows - 1 - row, rows, gap=0.2)
+        x, y = _slot(column, columns), _slot(rows - 1 - row, rows, gap=0.22)
         layout[f"xaxis{suffix}"] = _bare(n, x) | {"anchor": f"y{suffix}"}
         layout[f"yaxis{suffix}"] = _bare(n, y, reverse=True) | {"anchor": f"x{suffix}"}
         axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
@@ -174,8 +204,8 @@ def kl_bars(panels: Sequence[Panel], position: int) -> Figure:
     first, n = panels[0].result.effects[0].position, len(tokens)
     pitch = _pitch(n - first)
     layout: dict[str, Any] = {
-        "height": round(pitch * (n - first) + 78),
-        "margin": _margin(t=26),
+        "height": round(pitch * (n - first) + 96),
+        "margin": _margin(t=44),
         "barmode": "overlay",
         "bargap": 0.28,
         "shapes": [],
@@ -191,13 +221,61 @@ def kl_bars(panels: Sequence[Panel], position: int) -> Figure:
         bars = _effect_bars(panel, end) | {"xaxis": f"x{suffix}"}
         data += [_row_buttons(panel, end) | {"xaxis": f"x{suffix}"}, bars]
         layout["annotations"].append(
-            _caption(escape(panel.name), slot[0], 1, bold=True)
-            | {"xanchor": "left", "font": {"size": 15, "color": _MODEL_COLOUR[panel.kind]}}
+            _caption(_panel_title(panel), slot[0], 1, bold=False)
+            | {"xanchor": "left", "align": "left"}
+            | {"font": {"size": 15, "color": _colour(panel.kind)}}
         )
     layout["shapes"].append(
         _frame(0, 1, position - 0.5, position + 0.5) | {"xref": "paper", "x0": 0, "x1": 1}
     )
     return Figure({"data": data, "layout": layout}, "; ".join(map(_panel_in_words, panels)) + ".")
+
+
+def next_words(panels: Sequence[Panel], count: int = 5) -> Figure:
+    """Draw each model's likeliest next words, one panel a model, on one scale."""
+    panels = sorted(panels, key=lambda panel: list(_MODEL_COLOUR).index(panel.kind))
+    shown = [panel.result.prediction[:count] for panel in panels]
+    end = max(entry.prob for entries in shown for entry in entries) * 1.2
+    data: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"height": 34 * count + 66, "margin": _margin(t=30)}
+    titles: list[dict[str, Any]] = []
+    for index, (panel, entries) in enumerate(zip(panels, shown, strict=True)):
+        suffix = "" if index == 0 else str(index + 1)
+        slot = _slot(index, len(panels), gap=0.13)
+        probs = [entry.prob for entry in entries]
+        layout[f"xaxis{suffix}"] = _measure("", [0, end]) | {
+            "domain": slot,
+            "anchor": f"y{suffix}",
+            "tickformat": ".0%",
+        }
+        names = _tokens([entry.token for entry in entries], "", size=17, reverse=True)
+        layout[f"yaxis{suffix}"] = names | {"anchor": f"x{suffix}", "ticklabelstandoff": 6}
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": probs,
+                "y": list(range(len(probs))),
+                "xaxis": f"x{suffix}",
+                "yaxis": f"y{suffix}",
+                "marker": {"color": _colour(panel.kind)},
+                "text": [percent(prob) for prob in probs],
+                "textposition": "outside",
+                "textfont": {"size": 15, "color": _TEXT},
+                "cliponaxis": False,
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+        title = _caption(model_name(panel.kind), slot[0], 1, bold=True)
+        font = {"size": 16, "color": _colour(panel.kind)}
+        titles.append(title | {"xanchor": "left", "font": font, "yshift": 4})
+    layout["annotations"] = titles
+    said = (
+        f"{model_name(panel.kind)}: {entries[0].token} {percent(entries[0].prob)}"
+        for panel, entries in zip(panels, shown, strict=True)
+    )
+    return Figure({"data": data, "layout": layout}, f"Likeliest next words. {'; '.join(said)}.")
 
 
 def changes(effect: Effect, kind: str) -> Figure:
@@ -218,19 +296,19 @@ def changes(effect: Effect, kind: str) -> Figure:
             "y": where + shift,
             "width": 0.38,
             "marker": {"color": colour},
-            "text": [_percent(value) for value in values],
+            "text": [percent(value) for value in values],
             "textfont": {"size": 13, "color": _TEXT},
             "customdata": names,
             "hovertemplate": f"{hover} {name}<extra></extra>",
         }
         for name, values, shift, colour in (
             ("before", before, -0.2, MUTED),
-            ("after", after, 0.2, _MODEL_COLOUR[kind]),
+            ("after", after, 0.2, _colour(kind)),
         )
     ]
     axis = _tokens([change.token for change in rows], "", size=15, reverse=True)
     layout = {
-        "height": 44 * len(rows) + 74,
+        "height": 36 * len(rows) + 74,
         "margin": _margin(t=8),
         "bargap": 0.2,
         "xaxis": _measure("probability of the next word", [0, end]) | {"tickformat": ".0%"},
@@ -238,10 +316,10 @@ def changes(effect: Effect, kind: str) -> Figure:
         "showlegend": True,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.02, "yanchor": "bottom"},
     }
-    moved = ", ".join(f"{c.token} {_percent(c.before)} to {_percent(c.after)}" for c in rows[:3])
+    moved = ", ".join(f"{c.token} {percent(c.before)} to {percent(c.after)}" for c in rows[:3])
     return Figure(
         {"data": data, "layout": layout},
-        f"Next-word probabilities before and after taking position {effect.position} away: {moved}.",
+        f"Next-word probabilities before and after position {effect.position} went: {moved}.",
     )
 
 
@@ -256,29 +334,28 @@ def effect_scatter(result: AblationResult, kind: str, position: int) -> Figure:
     ceiling = max(float(y[np.isfinite(y)].max(initial=0)), 1e-3)
     y = np.where(np.isfinite(y), y, ceiling * 1.1)
     share, mean = 1 / len(result.tokens), float(y.mean())
-    ends = [max(float(x.max()), share) * 1.18, ceiling * 1.22]
+    ends = [max(float(x.max()), share) * 1.18, ceiling * 1.35]
     chosen = np.array([effect.position == position for effect in result.effects])
     labels = [f"{effect.position} · {_short(effect.token)}" for effect in result.effects]
-    crowded = len(labels) > 16
-    tell = chosen | (x > 1.5 * share) | (y > 1.5 * mean)
+    tell = chosen | (x > share) | (y > mean)
     data = {
         "type": "scatter",
         "mode": "markers+text",
         "x": x,
         "y": y,
-        "text": [
-            label if show or not crowded else "" for label, show in zip(labels, tell, strict=True)
-        ],
+        "text": [label if show else "" for label, show in zip(labels, tell, strict=True)],
         "customdata": labels,
         "textposition": "top center",
         "textfont": {"size": 13, "color": _TEXT},
         "cliponaxis": False,
         "marker": {
-            "size": np.where(chosen, 17, 11),
-            "color": [MARK if pick else _MODEL_COLOUR[kind] for pick in chosen],
+            "size": np.where(chosen, 18, 12),
+            "opacity": 1,
+            "color": [MARK if pick else _colour(kind) for pick in chosen],
             "line": {"width": 1, "color": _PAPER},
         },
-        "hovertemplate": "<b>%{customdata}</b><br>attention %{x:.3f}<br>KL %{y:.4f} nats<extra></extra>",
+        "hovertemplate": "<b>%{customdata}</b><br>attention %{x:.3f}<br>KL %{y:.4f} nats"
+        "<extra></extra>",
     }
     layout = {
         "height": 400,
@@ -291,7 +368,7 @@ def effect_scatter(result: AblationResult, kind: str, position: int) -> Figure:
         ],
         "annotations": [
             _corner("mattered but was<br>not looked at", 0.01, 0.99),
-            _corner("looked at but<br>did not matter", 0.99, 0.05),
+            _corner("looked at but<br>did not matter", 0.99, 0.01),
         ],
     }
     return Figure(
@@ -316,8 +393,8 @@ def head_bars(heads: Sequence[HeadEffect], kind: str) -> Figure:
         "orientation": "h",
         "x": np.where(np.isfinite(kl), kl, end),
         "y": np.arange(len(heads)),
-        "marker": {"color": _MODEL_COLOUR[kind]},
-        "text": [_nats(value) for value in kl],
+        "marker": {"color": _colour(kind)},
+        "text": [nats(value) for value in kl],
         "textposition": "outside",
         "textfont": {"size": 14, "color": _TEXT},
         "cliponaxis": False,
@@ -329,7 +406,7 @@ def head_bars(heads: Sequence[HeadEffect], kind: str) -> Figure:
         "xaxis": _measure("KL in nats", [0, end]),
         "yaxis": _tokens(labels, "", size=15, reverse=True) | {"ticklabelstandoff": 6},
     }
-    said = ", ".join(f"{label}: {_nats(value)}" for label, value in zip(labels, kl, strict=True))
+    said = ", ".join(f"{label}: {nats(value)}" for label, value in zip(labels, kl, strict=True))
     return Figure({"data": [data], "layout": layout}, f"KL of switching heads off. {said}.")
 
 
@@ -339,31 +416,42 @@ def head_bars(heads: Sequence[HeadEffect], kind: str) -> Figure:
 def learning_curves(traces: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> Figure:
     """Draw validation loss over steps: every seed thin, the mean of a kind thick.
 
+    The scale starts after step 1, whose loss is that of guessing and would flatten the rest.
+
     Args:
         traces: For each kind, the `trace` of every run.
     """
     data: list[dict[str, Any]] = []
     said: list[str] = []
     for kind, runs in traces.items():
-        line = {"color": _MODEL_COLOUR[kind], "dash": _DASH[kind]}
+        line = {"color": _colour(kind), "dash": _DASH.get(kind, "solid")}
         curves = [_curve(run) for run in runs]
         if len(curves) > 1:
             data += [
-                _line(x, y, kind, line | {"width": 1.2}) | {"opacity": 0.45, "showlegend": False}
+                _line(x, y, model_name(kind), line | {"width": 1.2})
+                | {"opacity": 0.45, "showlegend": False}
                 for x, y in curves
             ]
         steps = curves[0][0]
         alike = [y for x, y in curves if np.array_equal(x, steps)]
         mean = np.mean(alike, axis=0)
-        data.append(_line(steps, mean, kind, line | {"width": 3.5}))
+        data.append(_line(steps, mean, model_name(kind), line | {"width": 3.5}))
         said.append(f"{kind} ends at {mean[-1]:.3f}")
+    late = [y[x > 1] for x, y in map(_curve, itertools.chain.from_iterable(traces.values()))]
+    ends = _room(np.concatenate(late))
     layout = {
         "height": 360,
         "margin": _margin(t=8),
         "xaxis": _measure("training step", None),
-        "yaxis": _measure("validation loss (nats a token)", None),
+        "yaxis": _measure("validation loss (nats a token)", ends),
         "showlegend": True,
-        "legend": {"x": 0.99, "xanchor": "right", "y": 0.98, "font": {"size": 15}},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "yanchor": "bottom",
+            "font": {"size": 15},
+        },
         "hovermode": "x unified",
     }
     return Figure({"data": data, "layout": layout}, f"Validation loss: {'; '.join(said)}.")
@@ -378,8 +466,9 @@ def seeds(values: Mapping[str, Sequence[float]], title: str) -> Figure:
             "mode": "markers",
             "x": np.asarray(list(values[kind]), dtype=float),
             "y": np.full(len(values[kind]), index, dtype=float),
-            "marker": {"size": 15, "opacity": 0.75, "color": _MODEL_COLOUR[kind]},
+            "marker": {"size": 15, "opacity": 0.75, "color": _colour(kind)},
             "hovertemplate": "%{x:.2f}<extra></extra>",
+            "showlegend": False,
         }
         for index, kind in enumerate(kinds)
     ]
@@ -391,7 +480,7 @@ def seeds(values: Mapping[str, Sequence[float]], title: str) -> Figure:
             "x1": mean,
             "y0": index - 0.3,
             "y1": index + 0.3,
-            "line": {"width": 4, "color": _MODEL_COLOUR[kind]},
+            "line": {"width": 4, "color": _colour(kind)},
         }
         for index, (kind, mean) in enumerate(zip(kinds, means, strict=True))
     ]
@@ -399,7 +488,8 @@ def seeds(values: Mapping[str, Sequence[float]], title: str) -> Figure:
         "height": 62 * len(kinds) + 78,
         "margin": _margin(t=8),
         "xaxis": _measure(title, None),
-        "yaxis": _tokens(kinds, "", size=15, reverse=True) | {"ticklabelstandoff": 6},
+        "yaxis": _tokens([model_name(kind) for kind in kinds], "", size=15, reverse=True)
+        | {"ticklabelstandoff": 6},
         "shapes": shapes,
     }
     said = ", ".join(f"{kind} {mean:.2f}" for kind, mean in zip(kinds, means, strict=True))
@@ -407,6 +497,10 @@ def seeds(values: Mapping[str, Sequence[float]], title: str) -> Figure:
 
 
 # -- parts
+
+
+def _colour(kind: str) -> str:
+    return _MODEL_COLOUR.get(kind, MUTED)
 
 
 def _tokens(
@@ -449,6 +543,7 @@ def _bare(n: int, domain: list[float], *, reverse: bool = False) -> dict[str, An
     return {
         "domain": domain,
         "range": ends,
+        "ticks": "",
         "showticklabels": False,
         "showgrid": False,
         "zeroline": False,
@@ -564,7 +659,7 @@ def _row_buttons(panel: Panel, end: float) -> dict[str, Any]:
         "selected": {"marker": {"opacity": 0}},
         "unselected": {"marker": {"opacity": 0}},
         "text": [
-            f"{escape(panel.name)}: without {e.position} · {escape(e.token)}<br>KL {_nats(e.kl)} nats"
+            f"{escape(panel.name)}<br>{e.position} · {escape(e.token)}: KL {nats(e.kl)} nats"
             for e in effects
         ],
         "textposition": "none",
@@ -580,10 +675,10 @@ def _effect_bars(panel: Panel, end: float) -> dict[str, Any]:
         "orientation": "h",
         "x": np.where(np.isfinite(kl), kl, end),
         "y": [effect.position for effect in panel.result.effects],
-        "marker": {"color": _MODEL_COLOUR[panel.kind]},
+        "marker": {"color": _colour(panel.kind)},
         "selected": {"marker": {"opacity": 1}},
         "unselected": {"marker": {"opacity": 1}},
-        "text": [_nats(value) for value in kl],
+        "text": [nats(value) for value in kl],
         "textposition": "outside",
         "textfont": {"size": 13, "color": _TEXT},
         "cliponaxis": False,
@@ -592,11 +687,16 @@ def _effect_bars(panel: Panel, end: float) -> dict[str, Any]:
     }
 
 
+def _panel_title(panel: Panel) -> str:
+    first = panel.result.prediction[0]
+    return f"<b>{escape(panel.name)}</b><br>“{escape(_short(first.token))}” {percent(first.prob)}"
+
+
 def _panel_in_words(panel: Panel) -> str:
     most = max(panel.result.effects, key=lambda effect: effect.kl)
     return (
         f"{panel.name}: of {len(panel.result.effects)} positions, {most.position} "
-        f"({most.token}) matters most, KL {_nats(most.kl)} nats"
+        f"({most.token}) matters most, KL {nats(most.kl)} nats"
     )
 
 
@@ -610,6 +710,15 @@ def _curve(trace: Sequence[Mapping[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
     points = [(entry["step"], entry["validation_loss"]) for entry in trace]
     steps, losses = zip(*points, strict=True)
     return np.asarray(steps), np.asarray(losses, dtype=float)
+
+
+def _room(values: np.ndarray) -> list[float] | None:
+    """Return the ends of an axis with a little room around the values."""
+    if not len(values):
+        return None
+    low, high = float(values.min()), float(values.max())
+    room = 0.08 * (high - low) + 1e-3
+    return [low - room, high + room]
 
 
 def _line(x: np.ndarray, y: np.ndarray, name: str, line: dict[str, Any]) -> dict[str, Any]:
@@ -627,24 +736,14 @@ def _line(x: np.ndarray, y: np.ndarray, name: str, line: dict[str, Any]) -> dict
 
 def _numbers(weights: Float[np.ndarray, "query key"]) -> list[list[str]]:
     return [
-        [f"{w:.2f}".removeprefix("0") if w >= 0.005 else "" for w in row]
+        [f"{w:.2f}".removeprefix("0") if math.isfinite(w) else "" for w in row]
         for row in weights.tolist()
     ]
 
 
-def _nats(value: float) -> str:
-    if not math.isfinite(value):
-        return "infinite"
-    return "0" if value == 0 else f"{value:.3f}" if value >= 0.0005 else "<0.001"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}" if value >= 0.0005 else "0%"
-
-
 def _pitch(n: int) -> float:
     """Return the height of a token's row in pixels: large on a projector, never unreadable."""
-    return min(30.0, max(14.0, 400 / n))
+    return min(27.0, max(14.0, 370 / n))
 
 
 def _tick_size(pitch: float) -> int:

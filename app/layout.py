@@ -5,7 +5,8 @@ Markdown or HTML: `<UNK>` is drawn as `<UNK>`.
 """
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ import streamlit as st
 from app import figures, settings, state
 from app.figures import Figure
 from wordlm_core.errors import TextError, WordLMError
+from wordlm_core.lens.ablation import AblationResult, Effect, ShuffleResult
+from wordlm_core.lens.attention import RowSteps
+from wordlm_core.text import UNK
+from wordlm_core.vocabulary import Vocabulary
 
 Kind = Literal["descriptive", "causal (intervention)", ""]
 _BADGES: dict[str, tuple[Literal["blue", "violet"], str]] = {
@@ -78,6 +83,45 @@ def refuse(error: WordLMError) -> None:
     show(plain(str(error)[:1].upper() + str(error)[1:]) + ".")
 
 
+def hero(claim: str, explanation: str) -> None:
+    """Draw the first lines of the app."""
+    st.html(
+        f'<h1 class="wl-title wl-hero">{_text(claim)}</h1>'
+        f'<p class="wl-lead">{_text(explanation)}</p>'
+    )
+
+
+def cards() -> None:
+    """Link to what can be done here."""
+    entries = (
+        ("attention", ":material/grid_on:", "**Attention** · Where does each position look?"),
+        ("ablation", ":material/content_cut:", "**Ablation** · Take a word away: what changes?"),
+    )
+    for place, (page, icon, label) in zip(st.columns(len(entries)), entries, strict=True):
+        with place, st.container(border=True):
+            page_link(page, label, icon)
+
+
+def command(line: str) -> None:
+    """Show a line for a terminal."""
+    st.code(line, language="bash")
+
+
+@contextmanager
+def folded(title: str, icon: str) -> Generator[None]:
+    """Hide what is drawn inside until it is asked for."""
+    with st.expander(title, icon=icon):
+        yield
+
+
+def unreadable(reasons: Mapping[str, str]) -> None:
+    """List the files that could not be used, with the reason for each."""
+    if reasons:
+        section("Files that could not be used")
+        rows = [[name, reason] for name, reason in reasons.items()]
+        table(("file", "reason"), rows, words=(0, 1), label="Unreadable files")
+
+
 def page_link(page: str, label: str, icon: str) -> None:
     """Link to another page."""
     st.page_link(str(settings.ROOT / _LINKS[page]), label=label, icon=icon)
@@ -107,10 +151,18 @@ def answer(*parts: str | tuple[str, str]) -> None:
 
     Looks are `token`, `number` and the kinds of models.
     """
-    drawn = [
-        _text(part) if isinstance(part, str) else _mark(*part) for part in parts
-    ]
+    drawn = [_text(part) if isinstance(part, str) else _mark(*part) for part in parts]
     st.html(f'<p class="wl-answer" role="status">{"".join(drawn)}</p>')
+
+
+def subtitle(text: str) -> None:
+    """Draw a small heading over a figure."""
+    st.html(f'<h3 class="wl-subtitle">{_text(text)}</h3>')
+
+
+def help_line(text: str) -> None:
+    """Draw a line on how to read what follows."""
+    st.html(f'<p class="wl-help">{_text(text)}</p>')
 
 
 def columns(*widths: float) -> Sequence[Any]:
@@ -119,7 +171,7 @@ def columns(*widths: float) -> Sequence[Any]:
 
 
 @contextmanager
-def card() -> Iterator[None]:
+def card() -> Generator[None]:
     """Frame what is drawn inside."""
     with st.container(border=True):
         yield
@@ -154,24 +206,30 @@ def table(
     *,
     strong: int | None = None,
     faint: Sequence[int] = (),
+    words: Sequence[int] = (0,),
     label: str,
 ) -> None:
-    """Draw a small table; columns are told apart by position, numbers are right-aligned.
+    """Draw a small table; columns are told apart by position.
 
     Args:
         heads: Column titles.
         rows: Cells as text or bars.
         strong: Index of a row to mark.
         faint: Indices of rows that do not count.
+        words: Columns of words; the others hold numbers and are aligned to the right.
         label: What the table is, for screen readers.
     """
+    sides = [' class="wl-left"' if column in words else "" for column in range(len(heads))]
     look = {index: ' class="wl-faint"' for index in faint}
     if strong is not None:
         look[strong] = ' class="wl-strong"'
     body = "".join(
-        f"<tr{look.get(i, '')}>{''.join(map(_cell, row))}</tr>" for i, row in enumerate(rows)
+        f"<tr{look.get(i, '')}>{''.join(map(_cell, row, sides))}</tr>" for i, row in enumerate(rows)
     )
-    head = "".join(f'<th scope="col">{_text(title)}</th>' for title in heads)
+    head = "".join(
+        f'<th scope="col"{side}>{_text(title)}</th>'
+        for title, side in zip(heads, sides, strict=True)
+    )
     st.html(
         f'<div class="wl-scroll"><table class="wl-table" aria-label="{_text(label)}">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -201,8 +259,7 @@ def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> 
             required=True,
             key="image",
             persist_state="session",
-            label_visibility="collapsed",
-            help="The camera button of a figure saves it in this format",
+            help="The camera button over a figure saves it in this format",
         )
 
 
@@ -210,6 +267,91 @@ def code(template: str, values: Mapping[str, Any]) -> None:
     """Show the lines over `wordlm_core` that give the number on screen."""
     with st.expander("Show the code", icon=":material/code:"):
         st.code(template.format(**{key: repr(value) for key, value in values.items()}).strip())
+
+
+# -- results in words and numbers
+
+
+def row_steps(steps: RowSteps, tokens: Sequence[str], query: int) -> None:
+    """Draw one attention row as it is computed: q.k, scale, mask, softmax."""
+    d_head = len(steps.query_vector)
+    section(
+        f"How position {query} · {tokens[query]} shares its attention",
+        f"q·k, then ÷ √{d_head}, later positions masked, softmax over the rest.",
+    )
+    rows: list[list[Cell]] = [
+        [
+            f"{key} · {token}",
+            f"{steps.dots[key]:.2f}",
+            "masked" if steps.masked[key] else f"{steps.scaled[key]:.2f}",
+            Bar(f"{steps.weights[key]:.3f}", float(steps.weights[key])),
+        ]
+        for key, token in enumerate(tokens)
+    ]
+    table(
+        ["key (source)", "q·k", f"÷ √{d_head}, mask", "softmax"],
+        rows,
+        strong=int(steps.weights.argmax()),
+        faint=range(query + 1, len(tokens)),
+        label=f"Attention of query {query} step by step",
+    )
+
+
+def effect(of: Effect, result: AblationResult) -> None:
+    """Say what taking one token away did."""
+    parts: list[str | tuple[str, str]] = [(of.token, "token"), f" ({of.position}) "]
+    if of.replacement is None:
+        parts = ["Deleting ", *parts]
+    else:
+        parts = ["Replacing ", *parts, "by ", (of.replacement, "token"), " "]
+    if not math.isfinite(of.kl):
+        parts += [
+            "moves the prediction ",
+            ("infinitely far", "number"),
+            ": a word that was possible before has no probability left.",
+        ]
+    elif of.kl == 0:
+        parts += [("does not move", "number"), " the prediction at all: KL is 0."]
+    else:
+        parts += ["moves the prediction by ", (f"{figures.nats(of.kl)} nats", "number"), ": "]
+        parts += _moves(of)
+    answer(*parts)
+
+
+def correlation(result: AblationResult) -> None:
+    """Say how well attention ranks the effects."""
+    if result.rank_correlation is None:
+        help_line("Too few positions, or all alike: there is no rank correlation.")
+    else:
+        answer("Rank correlation ", (f"{result.rank_correlation:.2f}", "number"))
+
+
+def unknown_seen(vocabulary: Vocabulary, replacement: str | None) -> None:
+    """Say what `<UNK>` meant in training, where it is the stand-in."""
+    if replacement != UNK:
+        return
+    seen, total = vocabulary.counts.get(UNK, 0), sum(vocabulary.counts.values())
+    if seen:
+        said = (
+            f"In training <UNK> stood for {seen:,} of {total:,} tokens ({seen / total:.2%}): to "
+            "the model it means some rare word."
+        )
+    else:
+        said = "<UNK> was never seen in training: replacing by it is replacing by noise."
+    st.html(f'<p class="wl-help">{_text(said)}</p>')
+
+
+def shuffled(result: ShuffleResult, before: Sequence[str]) -> None:
+    """Draw both orders with the prediction after each."""
+    for title, tokens, predicted in (
+        ("as typed", before, result.prediction_before),
+        ("shuffled", result.tokens, result.prediction_after),
+    ):
+        words = " ".join(_mark(token, "token") for token in tokens)
+        st.html(
+            f'<p class="wl-order"><b>{title}</b> {words} → {_mark(predicted[0].token, "token")} '
+            f"{figures.percent(predicted[0].prob)}</p>"
+        )
 
 
 # -- parts
@@ -220,6 +362,14 @@ def plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#$:~|" else c for c in text)
 
 
+def _moves(of: Effect) -> list[str | tuple[str, str]]:
+    parts: list[str | tuple[str, str]] = []
+    for change in of.changes[:2]:
+        ends = f" {figures.percent(change.before)} → {figures.percent(change.after)}"
+        parts += [", " if parts else "", (change.token, "token"), ends]
+    return [*parts, "."]
+
+
 def _text(text: str) -> str:
     return html.escape(text)
 
@@ -228,10 +378,8 @@ def _mark(text: str, look: str) -> str:
     return f'<span class="wl-{look}">{_text(text)}</span>'
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, side: str) -> str:
     if isinstance(cell, str):
-        return f"<td>{_text(cell)}</td>"
+        return f"<td{side}>{_text(cell)}</td>"
     width = f"{100 * min(1.0, max(0.0, cell.share)):.1f}%"
-    return (
-        f'<td class="wl-bar"><span style="width:{width}"></span><b>{_text(cell.text)}</b></td>'
-    )
+    return f'<td class="wl-bar"><span style="width:{width}"></span><b>{_text(cell.text)}</b></td>'

@@ -1,91 +1,63 @@
-"""Tiny checkpoints of every family, built in memory with seeded random weights."""
+"""Fixtures: a tiny checkpoint of each family, and the probes that tests share."""
 
-from collections.abc import Mapping
-
-import numpy as np
 import pytest
+from hypothesis import settings
 
-from wordlm_core import models
+from tests import tiny
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.models.base import LanguageModel
-from wordlm_core.text import SPECIALS, UNK
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import Probe, Vocabulary
 
-WORDS = "the cat saw dog and bird a was happy ran away to park she he it big red ball .".split()
-CONTEXT, WIDTH, HIDDEN = 10, 8, 16
-
-# Name of a case: family, heads, and what differs from `config_for`'s choice.
-CASES: dict[str, tuple[str, int, Mapping[str, object]]] = {
-    "mlp": ("mlp", 0, {}),
-    "attention": ("attention", 1, {}),
-    "multihead": ("attention", 4, {}),
-    "uneven": ("attention", 2, {"d_k": 6, "d_v": 10}),
-    "no_positions": ("attention", 2, {"positions": False}),
-}
-WITH_ATTENTION = [name for name in CASES if name != "mlp"]
-
-
-def make_vocabulary() -> Vocabulary:
-    counts = {word: 100 - 4 * i for i, word in enumerate(WORDS)} | {UNK: 7}
-    return Vocabulary((*SPECIALS, *WORDS), counts)
-
-
-def random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
-    """Return weights large enough that heads, neurons and predictions differ clearly.
-
-    The PAD row is not zero, so that a forgotten mask shows.
-    """
-    rng = np.random.default_rng(seed)
-    return {
-        name: rng.normal(0, 1.0 if "embedding" in name else 0.6, shape).astype(np.float32)
-        for name, shape in shapes.items()
-    }
-
-
-def make_checkpoint(case: str, seed: int = 0, **sizes: int) -> Checkpoint:
-    """Return a checkpoint with embeddings at steps 0, 10 and 20, and whole weights at 0."""
-    family, heads, changes = CASES[case]
-    module = models.family(family)
-    vocabulary = make_vocabulary()
-    options = {
-        "vocab_size": len(vocabulary),
-        "context_length": CONTEXT,
-        "d_model": WIDTH,
-        "hidden": HIDDEN,
-        "n_head": heads,
-        "positions": True,
-    }
-    config = module.config_for(**{**options, **changes, **sizes})
-    for name in ("d_k", "d_v"):
-        if name in changes:
-            object.__setattr__(config, name, changes[name])
-    stored = {
-        label: random_weights(config.shapes, seed + i)
-        for i, label in enumerate(("step_0", "step_10", "selected_step_20"))
-    }
-    model = module.build(config, stored["selected_step_20"])
-    made = Checkpoint.from_training(model, vocabulary, {"seed": seed}, stored)
-    made.snapshots.pop("step_10")
-    object.__setattr__(made, "name", case)
-    return made
+# A busy machine must not fail a test, and a test must not write into the tree.
+settings.register_profile("ours", deadline=None, database=None)
+settings.load_profile("ours")
 
 
 @pytest.fixture(scope="session")
 def checkpoints() -> dict[str, Checkpoint]:
-    return {case: make_checkpoint(case) for case in CASES}
+    return {case: tiny.make_checkpoint(case) for case in tiny.CASES}
 
 
-@pytest.fixture(scope="session")
-def vocabulary() -> Vocabulary:
-    return make_vocabulary()
-
-
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=list(tiny.CASES))
 def checkpoint(request, checkpoints) -> Checkpoint:
-    """Every family in turn."""
+    """Every case in turn."""
     return checkpoints[request.param]
 
 
 @pytest.fixture
 def model(checkpoint) -> LanguageModel:
     return checkpoint.model
+
+
+@pytest.fixture(params=tiny.WITH_ATTENTION)
+def attention_model(request, checkpoints) -> LanguageModel:
+    """Every case with attention in turn."""
+    return checkpoints[request.param].model
+
+
+@pytest.fixture
+def mlp(checkpoints) -> LanguageModel:
+    return checkpoints["mlp"].model
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    return tiny.VOCABULARY
+
+
+@pytest.fixture
+def probe() -> Probe:
+    """Repeated words and an unknown one; shorter than the window."""
+    return tiny.VOCABULARY.probe("the cat saw the dog and the zebra", tiny.CONTEXT)
+
+
+@pytest.fixture
+def cropped() -> Probe:
+    """More than the window holds, so that `<BOS>` and two words are cut off."""
+    text = "the cat saw the dog and the bird ran to the park"
+    return tiny.VOCABULARY.probe(text, tiny.CONTEXT)
+
+
+@pytest.fixture(params=["short", "full", "one"])
+def any_probe(request, probe, cropped) -> Probe:
+    return {"short": probe, "full": cropped, "one": tiny.VOCABULARY.probe("dog", 1)}[request.param]

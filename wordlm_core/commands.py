@@ -89,17 +89,30 @@ def inspect(args: argparse.Namespace) -> Answer:
 def attend(args: argparse.Namespace) -> Answer:
     """Give the attention weights of every head over a text."""
     _, model, probe = _open(args)
-    result = attention.attend(model, probe)
+    return attention_answer(attention.attend(model, probe), probe)
+
+
+def attention_answer(result: attention.AttentionResult, probe: Probe) -> Answer:
+    """Return what `attend` prints."""
     return {**_probe_json(probe), "attention": result.weights.tolist()}
 
 
 def ablate(args: argparse.Namespace) -> Answer:
     """Replace or delete each token in turn and measure the change of the prediction."""
     loaded, model, probe = _open(args)
-    replacement = {} if args.replace is None else {"replacement": args.replace}
     result = ablation.ablate(
-        model, loaded.vocabulary, probe, delete=args.delete, top=args.top, **replacement
+        model,
+        loaded.vocabulary,
+        probe,
+        replacement=args.replace,
+        delete=args.delete,
+        top=args.top,
     )
+    return ablation_answer(result, probe)
+
+
+def ablation_answer(result: ablation.AblationResult, probe: Probe) -> Answer:
+    """Return what `ablate` prints; an infinite KL is null and said beside it."""
     return {
         **_probe_json(probe),
         "prediction": _rows(result.prediction),
@@ -158,6 +171,8 @@ def paths(args: argparse.Namespace) -> Answer:
     """Follow words over training on one PCA basis of all checkpoints and steps."""
     loaded = [_load(path) for path in args.checkpoints]
     words = [word for word in args.words.split(",") if word.strip()]
+    if not words:
+        raise TextError("name at least one word to follow")
     result = trajectory.trajectory(loaded, words)
     return {
         "mean": result.mean.tolist(),

@@ -3,7 +3,7 @@
 import contextlib
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +11,7 @@ from wordlm_core.errors import WordLMError
 
 
 @contextlib.contextmanager
-def replacing(path: Path, error_class: type[WordLMError] = WordLMError) -> Iterator[BinaryIO]:
+def replacing(path: Path, error_class: type[WordLMError] = WordLMError) -> Generator[BinaryIO]:
     """Open a file beside `path` that takes its place when the block ends well.
 
     Written aside, fsynced, moved in one step: killed at any moment, either the earlier or

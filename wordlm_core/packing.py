@@ -70,9 +70,9 @@ def pack(
     }
     kept: dict[str, Weights] = {}
     for step in snapshots:
+        checkpoint.model_at(step)  # refuses a step that has no whole weights
         label = checkpoint.resolve_step(step)
-        checkpoint.model_at(label)  # refuses a step that has no whole weights
-        if label in checkpoint.snapshots:
+        if label is not None and label in checkpoint.snapshots:
             kept[label] = {
                 k: round_to_bits(v, history_bits) for k, v in checkpoint.snapshots[label].items()
             }

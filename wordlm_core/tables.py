@@ -9,7 +9,8 @@ _WIDEST = 100
 def render(answer: Mapping[str, Any]) -> str:
     """Return scalars as lines, lists of records as tables, matrices as grids.
 
-    Numbers are cut to four digits and long cells end in dots; `--json` has everything. Attention is printed head by head with the tokens, numbered by position, as row and
+    Numbers are cut to four digits and long cells end in dots; `--json` has everything.
+    Attention is printed head by head with the tokens, numbered by position, as row and
     column labels.
     """
     parts: list[str] = []

@@ -2,7 +2,7 @@
 
 Plain NumPy float64 with a loop for every position, head and key, written from the formulas of
 the design, over the full window with its padding. It shares no code with `wordlm_core.models`
-or the lenses: only weights by state name go in.
+or the lenses: of a model only its weights and sizes are read.
 """
 
 import math
@@ -18,23 +18,29 @@ class Forward:
     """One text through a model: lists over its positions, padding left out."""
 
     contextual: np.ndarray | None
-    attention: np.ndarray | None
+    attention: np.ndarray | None  # [head, query, key]
     head_updates: np.ndarray | None
     hidden: np.ndarray
     logits: np.ndarray
 
 
-def forward(weights, ids, *, window, n_head, heads_off=()) -> Forward:
-    """Run a text; `n_head` 0 is the MLP."""
-    weights = {name: np.asarray(array, dtype=np.float64) for name, array in weights.items()}
-    ids = [int(i) for i in ids]
-    if n_head == 0:
+def forward(model, ids, heads_off=()) -> Forward:
+    """Run a text through a model's weights; no head means the MLP."""
+    weights = {name: np.asarray(array, dtype=np.float64) for name, array in model.weights.items()}
+    ids, window = [int(i) for i in ids], model.config.context_length
+    if model.n_head == 0:
         return _mlp(weights, ids, window)
-    return _attention(weights, ids, window, n_head, heads_off)
+    return _attention(weights, ids, window, model.n_head, heads_off)
 
 
-def last_logits(weights, ids, **options) -> np.ndarray:
-    return forward(weights, ids, **options).logits[-1]
+def last_logits(model, ids, heads_off=()) -> np.ndarray:
+    return forward(model, ids, heads_off).logits[-1]
+
+
+def readout(model, row) -> np.ndarray:
+    """Logits of one residual row."""
+    weights = {name: np.asarray(array, dtype=np.float64) for name, array in model.weights.items()}
+    return _linear(weights, "vocab_head", _relu(_linear(weights, "hidden_layer", row)))
 
 
 def _mlp(weights, ids, window) -> Forward:
@@ -143,9 +149,9 @@ def pca(rows, axes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     mean = rows.mean(axis=0)
     _, singular, right = np.linalg.svd(rows - mean, full_matrices=False)
     basis = right[:axes].copy()
-    for axis in basis:
+    for i, axis in enumerate(basis):
         if max(axis, key=abs) < 0:
-            axis *= -1
+            basis[i] = -axis
     return mean, basis, singular[:axes] ** 2 / sum(singular**2)
 
 

@@ -6,12 +6,14 @@ Anything else named on the command line is a file or a folder, read by `reading`
 
 import hashlib
 import importlib
+import os
 import pkgutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
+from wordlm_core.corpora import reading
 from wordlm_core.errors import ConfigError, CorpusError
 
 
@@ -78,12 +80,12 @@ class CorpusInfo:
 
 def modules() -> dict[str, ModuleType]:
     """Return every corpus module by the name of its corpus."""
-    found = {}
-    for module in pkgutil.iter_modules(__path__):
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        if hasattr(loaded, "INFO"):
-            found[loaded.INFO.name] = loaded
-    return found
+    loaded = [
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
+        if not module.name.startswith("_")
+    ]
+    return {module.INFO.name: module for module in loaded if hasattr(module, "INFO")}
 
 
 def load(where: str, *, profile: str | None = None, documents: int | None = None) -> Corpus:
@@ -98,8 +100,6 @@ def load(where: str, *, profile: str | None = None, documents: int | None = None
         CorpusError: Neither a name nor a readable path.
         ConfigError: `documents` is not positive, or the profile is unknown.
     """
-    from wordlm_core.corpora import reading  # noqa: PLC0415 (it imports Corpus from here)
-
     if documents is not None and documents < 1:
         raise ConfigError(f"documents must be 1 or more, not {documents}")
     named = modules()
@@ -107,9 +107,10 @@ def load(where: str, *, profile: str | None = None, documents: int | None = None
         return named[where].load(profile=profile, documents=documents)
     if profile is not None:
         raise ConfigError(f"--profile belongs to {', '.join(named)}; for a path use --documents")
+    # os.path: unlike Path.exists, it calls a name that is too long just absent.
+    if not os.path.exists(where):
+        raise CorpusError(f"no corpus, file or folder {where[:80]!r}; corpora: {', '.join(named)}")
     path = Path(where)
-    if not path.exists():
-        raise CorpusError(f"no corpus, file or folder {where!r}; corpora: {', '.join(named)}")
     texts = reading.read_path(path)
     if not texts:
         raise CorpusError(f"{path.name} holds no text")

@@ -103,7 +103,7 @@ _GIFT: Plot = (
         '{hero} asked, "Do you want to play with me?"',
     ),
     _may(
-        '{friend} said, "I wish I had {det} {thing} like yours."',
+        '{friend} said, "I wish I had {thing.some} {thing} like yours."',
         '{friend} said, "I have no toys at all."',
     ),
     _must(
@@ -219,7 +219,7 @@ _FINDING: Plot = (
         "{hero.They} asked the {person}, but the {person} only shrugged.",
         "First, {hero.they} asked a {person} and then a {person2}.",
     ),
-    _may("Then {hero} heard a voice.", "Not far away, somebody was crying."),
+    _may("Suddenly, {hero} heard a voice.", "Not far away, somebody was crying."),
     _must(
         "Then came {friend}, who missed {friend.their} {adj} {thing}.",
         "The owner was {friend}, a {trait} {friend.child} from the next village.",

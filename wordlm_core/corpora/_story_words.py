@@ -176,5 +176,6 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
     "were": ("was", "was", "was", "were"),
     "are": ("is", "is", "is", "are"),
     "these": ("this", "this", "this", "these"),
+    "some": ("a", "a", "a", "some"),
     "child": ("girl", "boy", "thing", "things"),
 }

@@ -6,6 +6,7 @@ refused with the place of the first bad byte.
 
 import json
 from pathlib import Path
+from typing import Any
 
 from wordlm_core.errors import CorpusError
 
@@ -46,21 +47,31 @@ def read_bytes(data: bytes, name: str) -> list[str]:
     if "\0" in text:
         raise CorpusError(f"{name} holds zero bytes, so it is not a text file")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if name.endswith(".jsonl"):
+    if name.lower().endswith(".jsonl"):
         return [_json_text(line, name, i) for i, line in enumerate(lines, 1) if line.strip()]
     return [line.strip() for line in lines if line.strip()]
 
 
-def _json_text(line: str, name: str, number: int) -> str:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{name}, line {number:,}: not JSON") from error
+def text_of(record: Any, where: str) -> str:
+    """Return the "text" of a JSON record; `where` names it in errors.
+
+    Raises:
+        CorpusError: It has none, or one that is no text.
+    """
     text = record.get("text") if isinstance(record, dict) else None
     if not isinstance(text, str):
-        raise CorpusError(f'{name}, line {number:,}: no "text"')
+        raise CorpusError(f'{where}: no "text"')
     try:
         text.encode()  # JSON escapes can spell half a surrogate pair, which is no text
     except UnicodeEncodeError as error:
-        raise CorpusError(f"{name}, line {number:,}: half a surrogate pair") from error
+        raise CorpusError(f"{where}: half a surrogate pair") from error
     return text
+
+
+def _json_text(line: str, name: str, number: int) -> str:
+    where = f"{name}, line {number:,}"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{where}: not JSON") from error
+    return text_of(record, where)

@@ -141,10 +141,14 @@ class _Slot(NamedTuple):
     name: str  # spot2
     words: str  # the list it draws from: spot
     form: str | None  # the form to show: they
-    recall: bool  # marked "=": only for a word that has been drawn
 
 
 Parts = tuple[str | _Slot, ...]
+
+
+class _Sentence(NamedTuple):
+    parts: Parts
+    recalled: frozenset[str]  # slots marked "=": they must have their word already
 
 
 def _story() -> Script:
@@ -172,14 +176,14 @@ def _say(said: Said, stages: Sequence[Stage], *, fade: float = 1.0) -> Generator
     fitting = [
         (i, sentences)
         for i, stage in enumerate(stages)
-        if (sentences := [p for p in map(_parse, stage.sentences) if _fits(p, said)])
+        if (sentences := [s for s in map(_parse, stage.sentences) if s.recalled <= said.keys()])
     ]
     shares = [fade**k for k in range(len(fitting))]
     options: Options = {}
     goes_on: dict[str, tuple[int, _Slot | None, Parts]] = {}
     for (i, sentences), share in zip(fitting, shares, strict=True):
-        for parts in sentences:
-            head, slot, rest = _up_to_new_slot(parts, said)
+        for sentence in sentences:
+            head, slot, rest = _up_to_new_slot(sentence.parts, said)
             options[head] = share / sum(shares) / len(sentences)
             goes_on[head] = i, slot, rest
     told, slot, rest = goes_on[(yield options)]
@@ -192,20 +196,19 @@ def _say(said: Said, stages: Sequence[Stage], *, fade: float = 1.0) -> Generator
 
 
 @cache
-def _parse(sentence: str) -> Parts:
+def _parse(text: str) -> _Sentence:
     parts: list[str | _Slot] = []
-    text, at = f" {sentence}", 0
+    recalled: set[str] = set()
+    text, at = f" {text}", 0
     for match in _SLOT.finditer(text):
         if match.start() > at:
             parts.append(text[at : match.start()])
         name, words, form, recall = match.group("name", "words", "form", "recall")
-        parts.append(_Slot(name, words, form, bool(recall)))
+        parts.append(_Slot(name, words, form))
         at = match.end()
-    return (*parts, text[at:])
-
-
-def _fits(parts: Parts, said: Said) -> bool:
-    return all(isinstance(p, str) or not p.recall or p.name in said for p in parts)
+        if recall:
+            recalled.add(name)
+    return _Sentence((*parts, text[at:]), frozenset(recalled))
 
 
 def _up_to_new_slot(parts: Parts, said: Said) -> tuple[str, _Slot | None, Parts]:

@@ -187,7 +187,7 @@ def ablate(
         effects=effects,
         rank_correlation=None
         if attention is None
-        else _spearman(attention[:, :, positions].mean(axis=(0, 1)), kl),
+        else spearman(attention[:, :, positions].mean(axis=(0, 1)), kl),
     )
 
 
@@ -254,6 +254,19 @@ def shuffle(
         prediction_before=_prediction(logits[0], vocabulary, top),
         prediction_after=_prediction(logits[1], vocabulary, top),
     )
+
+
+def spearman(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " n"]) -> float | None:
+    """Return Spearman's rank correlation, -1 to 1; ties share their average rank.
+
+    None where it has no meaning: under three pairs, or one side constant. Infinite values
+    rank above all others.
+    """
+    if len(first) < 3:
+        return None
+    a, b = (ranks - ranks.mean() for ranks in (_ranks(first), _ranks(second)))
+    scale = np.sqrt((a @ a) * (b @ b))
+    return float(np.clip(a @ b / scale, -1, 1)) if scale > 0 else None
 
 
 def _stand_in(vocabulary: Vocabulary, replacement: str | None, delete: bool) -> int | None:
@@ -323,22 +336,13 @@ def _kl(
     # Where p has no mass the ratio stays 0: -inf minus -inf is never computed.
     ratio = np.zeros(np.broadcast_shapes(log_p.shape, log_q.shape))
     np.subtract(log_p, log_q, out=ratio, where=p > 0)
-    return np.maximum(np.einsum("...v,...v->...", p, ratio), 0.0)
+    return np.asarray(np.maximum(np.einsum("...v,...v->...", p, ratio), 0.0))
 
 
 def _prediction(
     logits: Float[np.ndarray, " vocab"], vocabulary: Vocabulary, top: int
 ) -> tuple[TokenProb, ...]:
     return top_probs(np.exp(log_softmax(logits)), vocabulary, top)
-
-
-def _spearman(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " n"]) -> float | None:
-    """Return the correlation of average ranks, or None where it has no meaning."""
-    if len(first) < 3:
-        return None
-    a, b = (ranks - ranks.mean() for ranks in (_ranks(first), _ranks(second)))
-    scale = np.sqrt((a @ a) * (b @ b))
-    return float(np.clip(a @ b / scale, -1, 1)) if scale > 0 else None
 
 
 def _ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -78,7 +78,7 @@ class Receipt:
 
 
 def count(
-    documents: Iterable[Int[np.ndarray, " tokens"]], vocabulary: Vocabulary, *, least: int = 2
+    documents: Iterable[Int[np.ndarray, " _"]], vocabulary: Vocabulary, *, least: int = 2
 ) -> NGrams:
     """Count the pairs and triples inside documents; none crosses from one into the next.
 

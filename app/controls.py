@@ -1,0 +1,339 @@
+"""The controls that pages share: each keeps its value across pages and in the address.
+
+A choice is a position; its label (`3 · the`) is what people, the browser and the address see.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import streamlit as st
+
+from app import layout, settings, state
+from app.figures import Panel
+from app.state import View
+from wordlm_core.checkpoint import Checkpoint, step_number
+from wordlm_core.errors import CheckpointError
+from wordlm_core.lens import ablation
+from wordlm_core.lens.ablation import AblationResult
+from wordlm_core.text import UNK
+from wordlm_core.vocabulary import Probe
+
+PRESETS = (
+    "Lily had a red ball. Tom took the red",
+    "the cat saw the dog and the bird",
+    'The little bird could not fly. The big bird said, "I will help',
+    'She was happy and said, "thank',
+    "Grandma baked a quiche. It was very",
+)
+_PRESET_LABELS = ("a red ball", "repeated words", "I will help", "thank", "an unknown word")
+_LISTED = 6
+_KIND = {"mlp": "MLP", "attention": "one head", "multihead": "heads"}
+_TAKE_AWAY = ("`<UNK>`", "another word", "deleted")
+_BY_UNKNOWN, _BY_WORD, _DELETED = range(3)
+
+
+def checkpoint() -> Checkpoint:
+    """Pick a checkpoint of the artifacts folder.
+
+    Raises:
+        CheckpointError: There is none.
+    """
+    loaded = list(state.library().checkpoints.values())
+    if not loaded:
+        raise CheckpointError(
+            "there is no checkpoint to open yet: train one with python -m wordlm_core train, "
+            "or put .npz files into the artifacts folder; Overview lists what it holds"
+        )
+    names = [entry.name for entry in loaded]
+    return loaded[_choose(st.selectbox, "Checkpoint", "checkpoint", names)]
+
+
+def first_checkpoint() -> Checkpoint:
+    """Return the checkpoint that is open before anybody picks one."""
+    return next(iter(state.library().checkpoints.values()))
+
+
+def step(of: Checkpoint) -> str | None:
+    """Pick a training step at which all weights are stored; None where there is no choice."""
+    labels = of.whole_steps
+    if len(labels) < 2:
+        return of.selected_label
+    default = labels.index(of.selected_label) if of.selected_label in labels else len(labels) - 1
+    shown = [_step_label(of, label) for label in labels]
+    chosen = _choose(
+        st.select_slider,
+        "Training step",
+        "step",
+        shown,
+        default,
+        help="The same model earlier in its training. Step 0 is before any training.",
+    )
+    return labels[chosen]
+
+
+def probe(of: Checkpoint) -> Probe:
+    """Read a typed sentence, which answers while it is being typed, or a preset.
+
+    Raises:
+        TextError: Nothing was typed.
+    """
+    limit = settings.current().max_text
+    typed = st.text_input(
+        "Probe sentence",
+        PRESETS[0],
+        max_chars=limit,
+        key="text",
+        bind="query-params",
+        persist_state="session",
+        live="200ms",
+        placeholder="Type a few words",
+    )
+    typed = (typed or "")[:limit]
+    state.remember_text("text", typed)
+    state.put("preset", PRESETS.index(typed) if typed in PRESETS else None)
+    st.pills(
+        "Try one of these",
+        range(len(PRESETS)),
+        format_func=_PRESET_LABELS.__getitem__,
+        key="preset",
+        on_change=state.copy_option,
+        args=("preset", PRESETS, "text"),
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    if len(typed) == limit:
+        layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
+    read = of.vocabulary.probe(typed, of.model.config.context_length)
+    layout.note(*_remarks(read, of.model.config.context_length))
+    return read
+
+
+def require_attention(of: View) -> None:
+    """Stop the page with an explanation where the model has no attention."""
+    if of.model.n_head > 0:
+        return
+    st.info(
+        "An MLP reads its window as one long vector: every position has weights of its own, and "
+        "none looks at another. So there is no attention to draw. What its prediction depends "
+        "on can be measured all the same."
+    )
+    layout.page_link("ablation", "Take words away from this model", ":material/content_cut:")
+    st.stop()
+
+
+def head(of: View) -> tuple[int, int]:
+    """Pick a layer and a head; a choice of one is not shown."""
+    layer = 0
+    if of.model.n_layer > 1:
+        labels = [f"layer {n}" for n in range(of.model.n_layer)]
+        layer = _choose(st.segmented_control, "Layer", "layer", labels)
+    if of.model.n_head == 1:
+        return layer, 0
+    labels = [f"head {n}" for n in range(of.model.n_head)]
+    return layer, _choose(st.segmented_control, "Head", "head", labels)
+
+
+def query(of: View) -> int:
+    """Pick a query position; the last one by default, which alone makes the prediction."""
+    labels = [_position(i, token) for i, token in enumerate(of.probe.tokens)]
+    if len(labels) < 2:
+        return 0
+    return _choose(
+        st.select_slider,
+        "Query position",
+        "query",
+        labels,
+        len(labels) - 1,
+        help="The row to take apart. A click into the heatmap does the same.",
+    )
+
+
+def other(of: View) -> View | None:
+    """Pick a second checkpoint with attention, and its step, to read the same text."""
+    loaded = [c for c in state.library().checkpoints.values() if c.model.n_head > 0]
+    names = ["nothing", *(entry.name for entry in loaded)]
+    chosen = _choose(st.selectbox, "Compare with", "other", names)
+    if chosen == 0:
+        return None
+    second = loaded[chosen - 1]
+    labels = second.whole_steps
+    if len(labels) < 2:
+        return _same_text(of, second, second.selected_label)
+    default = labels.index(second.selected_label) if second.selected_label in labels else 0
+    shown = [_step_label(second, label) for label in labels]
+    at = _choose(st.select_slider, "Its training step", "other_step", shown, default)
+    return _same_text(of, second, labels[at])
+
+
+def other_head(of: View) -> int:
+    """Pick the head of the second model."""
+    if of.model.n_head == 1:
+        return 0
+    labels = [f"head {n}" for n in range(of.model.n_head)]
+    return _choose(st.segmented_control, "Its head", "other_head", labels)
+
+
+def replacement() -> dict[str, Any]:
+    """Pick what takes a token's place; return the options of `ablate`."""
+    chosen = _choose(st.segmented_control, "Each token is replaced by", "by", _TAKE_AWAY)
+    if chosen == _DELETED:
+        return {"delete": True}
+    if chosen == _BY_UNKNOWN:
+        return {"replacement": UNK}
+    word = st.text_input(
+        "Word",
+        "cat",
+        max_chars=60,
+        key="word",
+        bind="query-params",
+        persist_state="session",
+        live="200ms",
+    )
+    state.remember_text("word", word or "")
+    return {"replacement": word or ""}
+
+
+def rivals(of: View) -> list[View]:
+    """Return the view and one of each other kind of model that reads the same tokens."""
+    found = {of.model.kind: of}
+    for candidate in state.library().checkpoints.values():
+        model = candidate.model
+        same_tokens = (
+            candidate.vocabulary.sha256 == of.vocabulary.sha256
+            and model.config.context_length == of.model.config.context_length
+        )
+        if same_tokens and model.kind not in found:
+            found[model.kind] = _same_text(of, candidate, _same_step(of, candidate))
+    return list(found.values())
+
+
+def panels(views: Sequence[View], options: dict[str, Any]) -> list[Panel]:
+    """Ablate the same text in each model."""
+    return [Panel(model_name(each), each.model.kind, ablate(each, options)) for each in views]
+
+
+def ablate(of: View, options: dict[str, Any]) -> AblationResult:
+    """Take every position of a view's text away in turn."""
+    return state.lens(of, ablation.ablate, of.model, of.vocabulary, of.probe, **options)
+
+
+def token(result: AblationResult) -> int:
+    """Pick the position to take away: by default the one that matters most before the last."""
+    labels = [layout.plain(_position(e.position, e.token)) for e in result.effects]
+    earlier = result.effects[:-1] or result.effects
+    default = result.effects.index(max(earlier, key=lambda effect: effect.kl))
+    chosen = _choose(st.pills, "Token to take away", "token", labels, default, wrap=True)
+    return result.effects[chosen].position
+
+
+def seed(result: AblationResult) -> int | None:
+    """Pick the seed of a shuffle; None where there are too few words to shuffle."""
+    if len(result.effects) < 3:
+        layout.note("A shuffle needs three words: two to swap and the last, which stays.")
+        return None
+    value = st.number_input(
+        "Seed of the order",
+        0,
+        9999,
+        1,
+        key="seed",
+        bind="query-params",
+        persist_state="session",
+        width=200,
+    )
+    state.remember_text("seed", str(value))
+    return int(value or 0)
+
+
+def quoted(of: View) -> dict[str, Any]:
+    """Return what the lines of "Show the code" need to open the same view."""
+    folder = settings.current().artifacts.name
+    return {
+        "path": f"{folder}/{of.checkpoint.name}.npz",
+        "step": of.step,
+        "text": " ".join(of.probe.typed[1:] if of.probe.dropped == 0 else of.probe.typed),
+    }
+
+
+def model_name(of: View) -> str:
+    """Return a model's short name, with its step where that is not the selected one."""
+    name = "MLP" if of.model.n_head == 0 else f"{of.model.n_head} heads"
+    name = "one head" if of.model.n_head == 1 else name
+    early = of.step is not None and of.step != of.checkpoint.selected_label
+    return f"{name}, step {step_number(cast('str', of.step)):,}" if early else name
+
+
+# -- parts
+
+
+def _choose(
+    widget: Callable[..., Any],
+    title: str,
+    key: str,
+    labels: Sequence[str],
+    default: int = 0,
+    **options: Any,
+) -> int:
+    """Draw a choice of positions that is kept and bound to the address."""
+    changed = state.settle(key, labels, default)
+    start = {st.selectbox: "index", st.select_slider: "value"}.get(widget, "default")
+    if start == "default":
+        options["required"] = True
+    chosen: int = widget(
+        title,
+        range(len(labels)),
+        format_func=labels.__getitem__,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        **{start: default},
+        **options,
+    )
+    state.remember(key, labels, chosen, default)
+    layout.note(*([changed] if changed else []))
+    return chosen
+
+
+def _position(position: int, label: str) -> str:
+    return f"{position} · {label}"
+
+
+def _step_label(of: Checkpoint, label: str) -> str:
+    return (
+        f"{step_number(label)} · selected"
+        if label == of.selected_label
+        else str(step_number(label))
+    )
+
+
+def _same_text(of: View, second: Checkpoint, at: str | None) -> View:
+    if second.vocabulary.sha256 == of.vocabulary.sha256:
+        return state.view(second, at, of.probe)
+    text = " ".join(of.probe.typed[1:])
+    return state.view(second, at, second.vocabulary.probe(text, second.model.config.context_length))
+
+
+def _same_step(of: View, second: Checkpoint) -> str | None:
+    """Return the rival's step with the same number, or its selected one."""
+    if of.step is None or of.step == of.checkpoint.selected_label:
+        return second.selected_label
+    same = [s for s in second.whole_steps if step_number(s) == step_number(of.step)]
+    return same[0] if same else second.selected_label
+
+
+def _remarks(read: Probe, window: int) -> list[str]:
+    remarks: list[str] = []
+    if read.dropped:
+        remarks.append(
+            f"The model reads {window} tokens at once: the last ones are kept, {read.dropped:,} "
+            "before them (<BOS> included) are cut off."
+        )
+    if read.unknown:
+        typed = [f"“{read.typed[i]}” at {i}" for i in read.unknown[:_LISTED]]
+        more = len(read.unknown) - len(typed)
+        remarks.append(
+            "Not in this vocabulary, so read as <UNK>: "
+            + ", ".join(typed)
+            + (f" and {more} more." if more else ".")
+        )
+    return remarks

@@ -1,0 +1,107 @@
+"""The entry of the app: the table of pages, navigation, and one place that shows errors.
+
+Start it with `python -m streamlit run app/main.py` from the root.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, ModuleType
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:  # Streamlit puts only this script's own folder there.
+    sys.path.insert(0, str(ROOT))
+
+from app import layout, state  # noqa: E402 (after the path is set)
+from app.layout import Kind  # noqa: E402
+from wordlm_core.errors import WordLMError  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the app: the order of `PAGES` is the order of the menu."""
+
+    group: str
+    title: str
+    address: str
+    file: str
+    icon: str
+    question: str
+    kind: Kind = ""
+
+
+PAGES = (
+    Page(
+        "Explore",
+        "Overview",
+        "",
+        "10_overview.py",
+        ":material/space_dashboard:",
+        "Which model predicts better, by how much, at what cost?",
+    ),
+    Page(
+        "Explore",
+        "Attention",
+        "attention",
+        "20_attention.py",
+        ":material/grid_on:",
+        "Where does each position look?",
+        "descriptive",
+    ),
+    Page(
+        "Explore",
+        "Ablation",
+        "ablation",
+        "30_ablation.py",
+        ":material/content_cut:",
+        "What did the prediction depend on?",
+        "causal (intervention)",
+    ),
+)
+
+
+@st.fragment
+def show(page: Page) -> None:
+    """Run a page's file; what it refuses is said in one sentence.
+
+    As a fragment, so that a keystroke or a slider reruns this page alone and not the menu
+    around it. A `st.Page` runs once a full run only, hence the page's code is run here.
+    """
+    state.begin_page()
+    place = layout.header(page.title, page.question, page.kind) if page.address else None
+    try:
+        exec(_code(page.file), ModuleType(Path(page.file).stem).__dict__)
+    except WordLMError as error:
+        layout.refuse(error)
+    finally:
+        if place is not None:
+            layout.share(place, state.link())
+
+
+@lru_cache(maxsize=len(PAGES))
+def _code(file: str) -> CodeType:
+    path = ROOT / "pages" / file
+    return compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
+def _menu() -> dict[str, list[st.Page]]:
+    menu: dict[str, list[st.Page]] = {}
+    for page in PAGES:
+        entry = st.Page(
+            ROOT / "pages" / page.file,
+            title=page.title,
+            icon=page.icon,
+            url_path=page.address or None,
+            default=not page.address,
+        )
+        menu.setdefault(page.group, []).append(entry)
+    return menu
+
+
+st.set_page_config("WordLM Lab", str(Path(__file__).parent / "icon.svg"), "wide", 230)
+_chosen = st.navigation(_menu())
+layout.shell()
+show(next(page for page in PAGES if page.title == _chosen.title))

@@ -1,0 +1,81 @@
+"""What did the prediction depend on?"""
+
+from app import controls, exports, figures, layout, state
+from wordlm_core.lens import ablation
+
+CAVEAT = (
+    "A change of the input is a cause for this model's prediction on this sentence. It says "
+    "nothing about language or about what the model understands, and <UNK> is one choice of "
+    "stand-in among many. Two words that say the same cover for each other and both read low."
+)
+ORDER = (
+    "The last word keeps its place. One layer of attention without positions reads the words "
+    "before it as a bag: its prediction could not change. Models with positions can tell."
+)
+CODE = """
+from pathlib import Path
+from wordlm_core import checkpoint
+from wordlm_core.lens import ablation
+
+loaded = checkpoint.load(Path({path}))
+model = loaded.model_at({step})
+probe = loaded.vocabulary.probe({text}, model.config.context_length)
+result = ablation.ablate(model, loaded.vocabulary, probe, **{options})
+print(result.prediction[0])
+print([(effect.position, effect.token, effect.kl) for effect in result.effects])
+"""
+
+pickers, text = layout.columns(2, 3)
+with pickers:
+    checkpoint = controls.checkpoint()
+    step = controls.step(checkpoint)
+with text:
+    probe = controls.probe(checkpoint)
+view = state.view(checkpoint, step, probe)
+
+how, which = layout.columns(2, 3)
+with how:
+    options = controls.replacement()
+result = controls.ablate(view, options)
+with which:
+    position = controls.token(result)
+effect = figures.effect_at(result, position)
+layout.effect(effect, result)
+
+bars, change = layout.columns(3, 2)
+with bars:
+    panels = controls.panels(controls.rivals(view), options)
+    layout.plot(figures.kl_bars(panels, position), "kl", click=("y", "token"), name="ablation")
+with change:
+    layout.plot(figures.changes(effect, view.model.kind), "changes", name="changes")
+
+layout.unknown_seen(view.vocabulary, result.replacement)
+
+scatter, others = layout.columns(1, 1)
+with scatter:
+    layout.section("Attention against effect", "Does the model depend on what it looks at?")
+    if view.model.n_head > 0:
+        layout.correlation(result)
+        layout.plot(figures.effect_scatter(result, view.model.kind, position), "scatter")
+    else:
+        layout.help_line("The MLP has no attention to compare with: pick another checkpoint.")
+with others:
+    layout.section("Switch a head off", "Its output is set to zero and the rest computed again.")
+    if view.model.n_head > 0:
+        off = state.lens(view, ablation.knock_out, view.model, view.vocabulary, probe)
+        layout.plot(figures.head_bars(off, view.model.kind), "heads_off")
+    else:
+        layout.help_line("The MLP has no head to switch off.")
+    layout.section("Shuffle the earlier words", ORDER)
+    seed = controls.seed(result)
+    if seed is not None:
+        shuffled = state.lens(view, ablation.shuffle, view.model, view.vocabulary, probe, seed=seed)
+        layout.shuffled(shuffled, probe.tokens)
+
+layout.caveat(CAVEAT)
+layout.downloads(
+    "ablation",
+    csv=lambda: exports.ablation_csv(result),
+    data=lambda: exports.ablation_json(result, probe),
+)
+layout.code(CODE, controls.quoted(view) | {"options": options})

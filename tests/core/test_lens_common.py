@@ -1,0 +1,54 @@
+"""The ranked lists that every lens shows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import tiny
+from wordlm_core.errors import ConfigError, TextError
+from wordlm_core.lens._common import largest, position_in, special_ids, top_probs
+from wordlm_core.vocabulary import Vocabulary
+
+
+@given(
+    st.integers(1, 1200),
+    st.integers(1, 50),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 2000),
+)
+def test_largest_finds_what_sorting_finds(length, count, seed, distinct):
+    """With ties: whichever index is shown, its value is the right one."""
+    values = np.random.default_rng(seed).integers(0, distinct, (3, length)).astype(float)
+    found = largest(values, count)
+    assert found.shape == (3, min(count, length))
+    assert all(len(set(row)) == len(row) for row in found.tolist())
+    np.testing.assert_array_equal(
+        np.take_along_axis(values, found, 1), -np.sort(-values, axis=1)[:, :count]
+    )
+
+
+def test_largest_orders_ties_by_index_and_takes_any_leading_axes():
+    assert largest(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist() == [1, 3, 2]
+    assert largest(np.zeros((2, 3, 500)), 4).shape == (2, 3, 4)
+    with pytest.raises(ConfigError, match="1 or more, not -1"):
+        largest(np.zeros(3), -1)
+
+
+def test_top_probs_carry_their_labels(vocabulary):
+    probs = np.zeros(len(vocabulary))
+    probs[[5, 9]] = [0.25, 0.75]
+    shown = top_probs(probs, vocabulary, 2)
+    assert [(item.token, item.prob) for item in shown] == [("bird", 0.75), ("cat", 0.25)]
+
+
+def test_specials_are_found_by_name():
+    assert special_ids(tiny.VOCABULARY) == [0, 1, 2, 3]
+    assert special_ids(Vocabulary(("<PAD>", "<BOS>", "<EOS>", "<UNK>"), {})) == [0, 1, 2, 3]
+
+
+def test_positions_count_from_either_end(probe):
+    assert [position_in(probe, i) for i in (0, 8, -1, -9)] == [0, 8, 8, 0]
+    for position in (9, -10):
+        with pytest.raises(TextError, match=f"no position {position}: the text has 9 tokens"):
+            position_in(probe, position)

@@ -1,0 +1,80 @@
+"""Logit view: differences of logits, and sums over hidden units."""
+
+import numpy as np
+import pytest
+
+from tests import tiny
+from tests.core import oracle
+from wordlm_core.errors import TextError
+from wordlm_core.lens.logits import Push, logit_view
+
+POSITIONS = [-1, 0, 4]
+
+
+def check(push: Push, expected: np.ndarray, top: int = 8) -> None:
+    order = np.argsort(-expected)
+    itos = tiny.VOCABULARY.itos
+    for shown, ids in ((push.promoted, order[:top]), (push.pushed_down, order[::-1][:top])):
+        assert [shift.token for shift in shown] == [itos[i] for i in ids]
+        np.testing.assert_allclose(
+            [shift.logit for shift in shown], expected[ids], rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_attention_and_heads_equal_the_oracle(attention_model, vocabulary, probe, position):
+    view = logit_view(attention_model, vocabulary, probe, position)
+    heads = range(attention_model.n_head)
+    whole = oracle.forward(attention_model, probe.ids)
+    row, updates = whole.contextual[position], whole.head_updates[:, position]
+    check(
+        view.attention,
+        whole.logits[position] - oracle.readout(attention_model, row - updates.sum(axis=0)),
+    )
+    assert [(push.layer, push.head) for push in view.heads] == [(0, head) for head in heads]
+    for head in heads:
+        without = oracle.readout(attention_model, row - updates[head])
+        check(view.heads[head].push, whole.logits[position] - without)
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_mlp_and_neurons_equal_the_oracle(model, vocabulary, probe, position):
+    view = logit_view(model, vocabulary, probe, position)
+    hidden = oracle.forward(model, probe.ids).hidden[position]
+    columns = model.weights["vocab_head.weight"].astype(np.float64)
+    check(view.mlp, columns @ hidden)
+    strength = [h * np.std(columns[:, i]) for i, h in enumerate(hidden)]
+    order = [i for i in np.argsort(strength)[::-1] if hidden[i] > 0][:8]
+    assert [neuron.index for neuron in view.neurons] == order
+    for neuron in view.neurons:
+        assert neuron.activation == pytest.approx(hidden[neuron.index], rel=1e-4, abs=1e-5)
+        check(neuron.push, hidden[neuron.index] * columns[:, neuron.index])
+
+
+def test_with_the_bias_the_units_sum_to_the_logits(model, vocabulary, probe):
+    view = logit_view(model, vocabulary, probe, top=len(vocabulary))
+    bias = dict(zip(vocabulary.itos, model.weights["vocab_head.bias"], strict=True))
+    logits = dict(zip(vocabulary.itos, oracle.last_logits(model, probe.ids), strict=True))
+    for shift in view.mlp.promoted:
+        total = shift.logit + bias[shift.token]
+        assert total == pytest.approx(logits[shift.token], rel=1e-4, abs=1e-5)
+
+
+def test_the_only_head_is_all_of_attention(checkpoints, vocabulary, probe):
+    view = logit_view(checkpoints["attention"].model, vocabulary, probe)
+    assert [s.token for s in view.heads[0].push.promoted] == [
+        s.token for s in view.attention.promoted
+    ]
+
+
+def test_the_mlp_family_has_no_attention_part(mlp, vocabulary, probe):
+    view = logit_view(mlp, vocabulary, probe)
+    assert view.attention is None
+    assert view.heads == ()
+
+
+def test_positions(model, vocabulary, probe):
+    assert logit_view(model, vocabulary, probe).position == len(probe.ids) - 1
+    assert logit_view(model, vocabulary, probe).tokens == probe.tokens
+    with pytest.raises(TextError, match="no position 9"):
+        logit_view(model, vocabulary, probe, 9)
