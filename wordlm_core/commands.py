@@ -410,9 +410,7 @@ def _train_config(args: argparse.Namespace) -> Any:
 
     max_vocab = args.max_vocab
     if max_vocab is None:
-        named = corpora.modules().get(args.corpus)
-        profiles = named.INFO.profiles if named else {}
-        max_vocab = profiles[args.profile][1] if args.profile in profiles else 4000
+        max_vocab = corpora.profile_of(args.profile or "full").max_vocab
     config = TrainConfig(
         family=getattr(args, "family", "attention"),
         steps=args.steps,

@@ -112,8 +112,8 @@ def test_settings_out_of_range_are_said(tmp_path: Path) -> None:
     for documents in (0, -1):
         with pytest.raises(ConfigError, match="documents must be 1 or more"):
             corpora.load(str(path), documents=documents)
-    with pytest.raises(ConfigError, match="--profile belongs to stories, tinystories"):
-        corpora.load(str(path), profile="smoke")
+    with pytest.raises(ConfigError, match=r"no profile 'huge'.*smoke, classroom, full"):
+        corpora.load(str(path), profile="huge")
 
 
 def test_a_corpus_is_known_by_its_documents() -> None:
@@ -131,7 +131,6 @@ def test_every_named_corpus_says_what_it_is() -> None:
         assert info.licence
         assert info.how_to_get
         assert isinstance(module.available(), bool)
-        assert set(info.profiles) == {"smoke", "classroom", "full"}
 
 
 def test_the_platform_encoding_plays_no_part(tmp_path: Path) -> None:
@@ -150,3 +149,11 @@ def test_the_platform_encoding_plays_no_part(tmp_path: Path) -> None:
     ).stdout
     assert answer.split(" ", 1)[0] == corpora.load(str(path)).sha256
     assert issubclass(CorpusError, WordLMError)
+
+
+def test_a_profile_cuts_a_path_too(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("\n".join(f"story {n}" for n in range(500)))
+    assert len(corpora.load(str(path), profile="smoke").documents) == 480
+    assert len(corpora.load(str(path), profile="full").documents) == 500
+    assert len(corpora.load(str(path), profile="smoke", documents=3).documents) == 3

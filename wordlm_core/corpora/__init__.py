@@ -18,6 +18,21 @@ from wordlm_core.errors import ConfigError, CorpusError
 
 
 @dataclass(frozen=True)
+class Profile:
+    """A size to train at: how many documents, and the vocabulary limit that suits them."""
+
+    documents: int
+    max_vocab: int
+
+
+PROFILES = {
+    "smoke": Profile(480, 1500),
+    "classroom": Profile(3000, 3000),
+    "full": Profile(6000, 4000),
+}
+
+
+@dataclass(frozen=True)
 class Corpus:
     """Documents with their origin.
 
@@ -51,14 +66,12 @@ class CorpusInfo:
         documents: How many there are, or None where any number can be had.
         licence: SPDX name.
         how_to_get: One sentence.
-        profiles: Profile name to (documents, max_vocab); one of them is `classroom`.
     """
 
     name: str
     documents: int | None
     licence: str
     how_to_get: str
-    profiles: dict[str, tuple[int, int]]
 
     def size(self, profile: str | None, documents: int | None) -> int:
         """Return how many documents to load: `documents`, else the profile's number.
@@ -68,14 +81,21 @@ class CorpusInfo:
         Raises:
             ConfigError: There is no such profile, or `documents` is not positive.
         """
-        wanted = profile or "classroom"
-        if wanted not in self.profiles:
-            known = ", ".join(self.profiles)
-            raise ConfigError(f"{self.name} has no profile {wanted[:40]!r}; it has {known}")
-        count = self.profiles[wanted][0] if documents is None else documents
+        count = profile_of(profile or "classroom").documents if documents is None else documents
         if count < 1:
             raise ConfigError(f"documents must be 1 or more, not {count}")
         return count if self.documents is None else min(count, self.documents)
+
+
+def profile_of(name: str) -> Profile:
+    """Return a profile by name.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    if name not in PROFILES:
+        raise ConfigError(f"there is no profile {name[:40]!r}; there are {', '.join(PROFILES)}")
+    return PROFILES[name]
 
 
 def modules() -> dict[str, ModuleType]:
@@ -93,7 +113,7 @@ def load(where: str, *, profile: str | None = None, documents: int | None = None
 
     Args:
         where: A name of `modules()`, else a path.
-        profile: A size the named corpus offers (`smoke`, `classroom`, `full`).
+        profile: One of `PROFILES`: how many documents, unless `documents` says so.
         documents: Keep the first so many; more than there are means all.
 
     Raises:
@@ -105,8 +125,8 @@ def load(where: str, *, profile: str | None = None, documents: int | None = None
     named = modules()
     if where in named:
         return named[where].load(profile=profile, documents=documents)
-    if profile is not None:
-        raise ConfigError(f"--profile belongs to {', '.join(named)}; for a path use --documents")
+    if profile is not None and documents is None:
+        documents = profile_of(profile).documents
     # os.path: unlike Path.exists, it calls a name that is too long just absent.
     if not os.path.exists(where):
         raise CorpusError(f"no corpus, file or folder {where[:80]!r}; corpora: {', '.join(named)}")

@@ -39,7 +39,6 @@ INFO = CorpusInfo(
     documents=None,
     licence="CC0-1.0",
     how_to_get="told on the spot by our own story grammar: any number, no network needed",
-    profiles={"smoke": (480, 1500), "classroom": (3000, 3000), "full": (6000, 4000)},
 )
 
 Options = dict[str, float]  # phrase -> its probability
@@ -57,7 +56,7 @@ def load(*, profile: str | None = None, documents: int | None = None, seed: int 
     The first stories of a seed are the same whatever the number asked for, on any machine.
 
     Args:
-        profile: A name of `INFO.profiles`; `classroom` by default.
+        profile: A name of `corpora.PROFILES`; `classroom` by default.
         documents: How many, instead of the profile's number.
         seed: Another seed tells other stories.
 

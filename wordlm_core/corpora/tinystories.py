@@ -41,7 +41,6 @@ INFO = CorpusInfo(
         f"fetched from the Hugging Face data set {DATASET} on first use and kept; without a "
         "network, name a local .jsonl file or folder instead"
     ),
-    profiles={"smoke": (480, 1500), "classroom": (3000, 3000), "full": (6000, 4000)},
 )
 
 _RETRIED = {429, 500, 502, 503, 504}
@@ -83,7 +82,7 @@ def load(
     """Return the first stories of the training split, from the cache as far as it goes.
 
     Args:
-        profile: A name of `INFO.profiles`; `classroom` by default.
+        profile: A name of `corpora.PROFILES`; `classroom` by default.
         documents: How many, instead of the profile's number.
         url: Address of the rows API; by default `$WORDLM_TINYSTORIES_URL`, else the public one.
         patience: Limits on waiting.
