@@ -117,7 +117,7 @@ def require_attention(of: View) -> None:
         "none looks at another. So there is no attention to draw. What its prediction depends "
         "on can be measured all the same."
     )
-    layout.page_link("ablation", "Take words away from this model", ":material/content_cut:")
+    layout.page_link("30_ablation.py", "Take words away from this model", ":material/content_cut:")
     st.stop()
 
 

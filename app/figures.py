@@ -217,16 +217,16 @@ def kl_bars(panels: Sequence[Panel], position: int) -> Figure:
     for index, panel in enumerate(panels):
         suffix = "" if index == 0 else str(index + 1)
         slot = _slot(index, len(panels), gap=0.06)
-        layout[f"xaxis{suffix}"] = _measure("KL in nats", [0, end]) | {"domain": slot}
+        layout[f"xaxis{suffix}"] = _measure("KL in nats", [0.0, end]) | {"domain": slot}
         bars = _effect_bars(panel, end) | {"xaxis": f"x{suffix}"}
         data += [_row_buttons(panel, end) | {"xaxis": f"x{suffix}"}, bars]
         layout["annotations"].append(
-            _caption(_panel_title(panel), slot[0], 1, bold=False)
+            _caption(_panel_title(panel), slot[0], 1.0, bold=False)
             | {"xanchor": "left", "align": "left"}
             | {"font": {"size": 15, "color": _colour(panel.kind)}}
         )
     layout["shapes"].append(
-        _frame(0, 1, position - 0.5, position + 0.5) | {"xref": "paper", "x0": 0, "x1": 1}
+        _frame(0.0, 1.0, position - 0.5, position + 0.5) | {"xref": "paper", "x0": 0, "x1": 1}
     )
     return Figure({"data": data, "layout": layout}, "; ".join(map(_panel_in_words, panels)) + ".")
 
@@ -243,7 +243,7 @@ def next_words(panels: Sequence[Panel], count: int = 5) -> Figure:
         suffix = "" if index == 0 else str(index + 1)
         slot = _slot(index, len(panels), gap=0.13)
         probs = [entry.prob for entry in entries]
-        layout[f"xaxis{suffix}"] = _measure("", [0, end]) | {
+        layout[f"xaxis{suffix}"] = _measure("", [0.0, end]) | {
             "domain": slot,
             "anchor": f"y{suffix}",
             "tickformat": ".0%",
@@ -267,7 +267,7 @@ def next_words(panels: Sequence[Panel], count: int = 5) -> Figure:
                 "showlegend": False,
             }
         )
-        title = _caption(model_name(panel.kind), slot[0], 1, bold=True)
+        title = _caption(model_name(panel.kind), slot[0], 1.0, bold=True)
         font = {"size": 16, "color": _colour(panel.kind)}
         titles.append(title | {"xanchor": "left", "font": font, "yshift": 4})
     layout["annotations"] = titles
@@ -311,7 +311,7 @@ def changes(effect: Effect, kind: str) -> Figure:
         "height": 36 * len(rows) + 74,
         "margin": _margin(t=8),
         "bargap": 0.2,
-        "xaxis": _measure("probability of the next word", [0, end]) | {"tickformat": ".0%"},
+        "xaxis": _measure("probability of the next word", [0.0, end]) | {"tickformat": ".0%"},
         "yaxis": axis | {"ticklabelstandoff": 6},
         "showlegend": True,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.02, "yanchor": "bottom"},
@@ -360,8 +360,8 @@ def effect_scatter(result: AblationResult, kind: str, position: int) -> Figure:
     layout = {
         "height": 400,
         "margin": _margin(t=14),
-        "xaxis": _measure("attention from the last position", [0, ends[0]]),
-        "yaxis": _measure("KL in nats", [0, ends[1]]),
+        "xaxis": _measure("attention from the last position", [0.0, ends[0]]),
+        "yaxis": _measure("KL in nats", [0.0, ends[1]]),
         "shapes": [
             _dotted({"x0": share, "x1": share, "y0": 0, "y1": 1, "yref": "paper"}),
             _dotted({"y0": mean, "y1": mean, "x0": 0, "x1": 1, "xref": "paper"}),
@@ -403,7 +403,7 @@ def head_bars(heads: Sequence[HeadEffect], kind: str) -> Figure:
     layout = {
         "height": 44 * len(heads) + 72,
         "margin": _margin(t=8),
-        "xaxis": _measure("KL in nats", [0, end]),
+        "xaxis": _measure("KL in nats", [0.0, end]),
         "yaxis": _tokens(labels, "", size=15, reverse=True) | {"ticklabelstandoff": 6},
     }
     said = ", ".join(f"{label}: {nats(value)}" for label, value in zip(labels, kl, strict=True))
@@ -515,6 +515,7 @@ def _tokens(
         "tickmode": "array",
         "tickvals": list(range(n)),
         "ticktext": [escape(_short(label)) for label in labels],
+        "ticks": "",
         "tickfont": {"size": size, "color": _TEXT},
         "title": {"text": title, "font": {"size": 15}, "standoff": 8},
         "showgrid": False,

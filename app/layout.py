@@ -30,11 +30,6 @@ _BADGES: dict[str, tuple[Literal["blue", "violet"], str]] = {
         "Something is changed and the model computed again: the difference is an effect.",
     ),
 }
-_LINKS = {
-    "attention": "pages/20_attention.py",
-    "ablation": "pages/30_ablation.py",
-    "overview": "pages/10_overview.py",
-}
 
 
 @dataclass(frozen=True)
@@ -91,15 +86,11 @@ def hero(claim: str, explanation: str) -> None:
     )
 
 
-def cards() -> None:
-    """Link to what can be done here."""
-    entries = (
-        ("attention", ":material/grid_on:", "**Attention** · Where does each position look?"),
-        ("ablation", ":material/content_cut:", "**Ablation** · Take a word away: what changes?"),
-    )
-    for place, (page, icon, label) in zip(st.columns(len(entries)), entries, strict=True):
+def cards(*links: tuple[str, str, str]) -> None:
+    """Link to pages side by side: file, label and icon of each."""
+    for place, (file, label, icon) in zip(st.columns(len(links)), links, strict=True):
         with place, st.container(border=True):
-            page_link(page, label, icon)
+            page_link(file, label, icon)
 
 
 def command(line: str) -> None:
@@ -122,9 +113,9 @@ def unreadable(reasons: Mapping[str, str]) -> None:
         table(("file", "reason"), rows, words=(0, 1), label="Unreadable files")
 
 
-def page_link(page: str, label: str, icon: str) -> None:
-    """Link to another page."""
-    st.page_link(str(settings.ROOT / _LINKS[page]), label=label, icon=icon)
+def page_link(file: str, label: str, icon: str) -> None:
+    """Link to the page of a file in `pages/`."""
+    st.page_link(str(settings.ROOT / "pages" / file), label=label, icon=icon)
 
 
 def caveat(text: str) -> None:
@@ -165,16 +156,9 @@ def help_line(text: str) -> None:
     st.html(f'<p class="wl-help">{_text(text)}</p>')
 
 
-def columns(*widths: float) -> Sequence[Any]:
+def columns(*widths: int) -> Sequence[Any]:
     """Return columns side by side, aligned at the top."""
     return st.columns(list(widths), gap="medium")
-
-
-@contextmanager
-def card() -> Generator[None]:
-    """Frame what is drawn inside."""
-    with st.container(border=True):
-        yield
 
 
 # -- figures, tables, downloads
@@ -184,7 +168,7 @@ def plot(
     figure: Figure, key: str, *, click: tuple[str, str] | None = None, name: str = "figure"
 ) -> None:
     """Draw a figure; a click puts the point's field click[0] into the widget click[1]."""
-    config = figures.toolbar(name, st.session_state.get("image", "png"))
+    config = figures.toolbar(name, state.value("image", "png"))
     if click is None:
         st.plotly_chart(figure.spec, key=key, config=config, alt=figure.alt)
         return

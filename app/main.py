@@ -101,7 +101,13 @@ def _menu() -> dict[str, list[st.Page]]:
     return menu
 
 
-st.set_page_config("WordLM Lab", str(Path(__file__).parent / "icon.svg"), "wide", 230)
-_chosen = st.navigation(_menu())
-layout.shell()
-show(next(page for page in PAGES if page.title == _chosen.title))
+def run() -> None:
+    """Draw the page that the address asks for."""
+    st.set_page_config("WordLM Lab", str(Path(__file__).parent / "icon.svg"), "wide", 230)
+    chosen = st.navigation(_menu())
+    layout.shell()
+    show(next(page for page in PAGES if page.title == chosen.title))
+
+
+if __name__ == "__main__":
+    run()

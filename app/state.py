@@ -172,14 +172,10 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
     last = _choices().get(key)
     if last is None or (last.labels, last.default) == (tuple(labels), default):
         return None
-    value = st.session_state[key]
-    if value == last.default:
-        value = default
-    elif not 0 <= value < len(labels):
-        st.session_state[key] = default
-        return f"{key.replace('_', ' ')} {last.labels[last.value]} is not here: reset."
-    st.session_state[key] = value
-    return None
+    position = default if st.session_state[key] == last.default else st.session_state[key]
+    kept = 0 <= position < len(labels)
+    st.session_state[key] = position if kept else default
+    return None if kept else f"{_words(key)} {last.labels[last.value]} is not here: reset."
 
 
 def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
@@ -191,6 +187,11 @@ def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
 def remember_text(key: str, value: str) -> None:
     """Keep what a text box holds, for `link`."""
     _shown()[key] = value
+
+
+def value(key: str, otherwise: Any) -> Any:
+    """Return a widget's value before it is drawn."""
+    return st.session_state.get(key, otherwise)
 
 
 def put(key: str, value: Any) -> None:
@@ -240,6 +241,10 @@ def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:
         st.session_state[key] = short[0]
         return None
     return (
-        f"The link asks for {key.replace('_', ' ')} {asked[:40]!r}, which is not here: "
+        f"The link asks for {_words(key)} {asked[:40]!r}, which is not here: "
         f"{labels[default]} is shown."
     )
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")

@@ -3,9 +3,10 @@
 from app import controls, figures, layout, state, summary
 
 COMMAND = "python -m wordlm_core benchmark --corpus tinystories --out artifacts"
-NEXT = (
-    "The same sentence, read by every kind of model here. One sentence proves nothing: what was "
-    "measured on held-out stories stands below."
+NEXT = "The same sentence, read by every kind of model here."
+CAVEAT = (
+    "A prediction on one sentence is not evidence for a model: that takes held-out text and "
+    "several seeds, and holds for these sizes and this corpus only."
 )
 
 library = state.library()
@@ -21,7 +22,10 @@ if library.checkpoints:
     views = controls.rivals(state.view(checkpoint, checkpoint.selected_label, probe))
     layout.section("What comes next?", NEXT)
     layout.plot(figures.next_words(controls.panels(views, {})), "next", name="next_words")
-layout.cards()
+layout.cards(
+    ("20_attention.py", "**Attention** · Where does each position look?", ":material/grid_on:"),
+    ("30_ablation.py", "**Ablation** · Take a word away: what changes?", ":material/content_cut:"),
+)
 
 if measured is None:
     layout.section("No comparison yet", "This command trains every model over three seeds:")
@@ -43,7 +47,7 @@ if measured is not None:
     with dots:
         layout.section("Is it luck?", "One dot a seed, a line at the mean.")
         layout.plot(figures.seeds(summary.perplexities(measured), "test perplexity"), "seeds")
-    layout.caveat(layout.plain(measured["comparison"]["claim_scope"]))
+    layout.help_line(measured["comparison"]["claim_scope"])
     with layout.folded("What was measured, on what", ":material/fact_check:"):
         layout.table(summary.SPLIT_HEADS, summary.splits(measured), label="Corpus audit")
         layout.table(("protocol", ""), summary.protocol(measured), words=(0, 1), label="Protocol")
@@ -53,3 +57,4 @@ layout.table(
     summary.FILE_HEADS, summary.files(library.checkpoints), words=(0, 1), label="Checkpoints"
 )
 layout.unreadable(library.unreadable)
+layout.caveat(CAVEAT)

@@ -124,6 +124,7 @@ def _corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", required=True, help="a corpus name, a file or a folder")
     parser.add_argument("--profile", help="a size the named corpus offers")
     parser.add_argument("--documents", type=_count, metavar="N", help="only the first N")
+    parser.add_argument("--licence", help="of a text of your own, to be kept with the model")
 
 
 def _sizes(parser: argparse.ArgumentParser) -> None:

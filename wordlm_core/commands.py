@@ -402,7 +402,8 @@ def count_ngrams(args: argparse.Namespace) -> Answer:
 
 
 def _corpus(args: argparse.Namespace) -> corpora.Corpus:
-    return corpora.load(args.corpus, profile=args.profile, documents=args.documents)
+    corpus = corpora.load(args.corpus, profile=args.profile, documents=args.documents)
+    return corpus if args.licence is None else replace(corpus, licence=args.licence)
 
 
 def _train_config(args: argparse.Namespace) -> Any:

@@ -66,6 +66,16 @@ def test_kl_over_leading_axes():
     np.testing.assert_allclose(kl_divergence(before[0, 0], after), against_one, rtol=1e-10)
 
 
+def test_kl_of_near_twins_is_not_negative():
+    """The sum of tiny terms of both signs rounds to either side of 0."""
+    rng = np.random.default_rng(0)
+    before = rng.normal(size=(500, 40))
+    after = before + 1e-10 * rng.normal(size=before.shape)
+    values = kl_divergence(before, after)
+    assert (values >= 0).all()
+    assert (values < 1e-12).all()
+
+
 @given(
     st.lists(st.tuples(*[st.floats(-1e6, 1e6, width=32)] * 2), min_size=1, max_size=8),
     st.floats(-100, 100),
@@ -152,6 +162,21 @@ def test_replacing_a_token_by_itself_is_zero_exactly(model, vocabulary, probe):
         else:
             assert effect.kl > 0
     assert ablate(model, vocabulary, probe).effects[-1].kl == 0  # zebra is <UNK> already
+
+
+class Jittery(AttentionModel):
+    """Equal texts of a batch differ in the last bits, as with some BLAS kernels."""
+
+    def last_logits(self, ids, *, heads_off=()):
+        logits = super().last_logits(ids, heads_off=heads_off)
+        return logits + np.arange(len(logits), dtype=np.float32)[:, None] * logits * 1e-6
+
+
+def test_a_no_op_is_zero_even_if_equal_rows_of_a_batch_are_not(checkpoints, vocabulary, probe):
+    source = checkpoints["attention"].model
+    result = ablate(Jittery(source.config, source.weights), vocabulary, probe, replacement="the")
+    for effect in result.effects:
+        assert (effect.kl == 0) == (effect.token == "the")
 
 
 def test_lists_have_the_length_asked_for(model, vocabulary, probe):

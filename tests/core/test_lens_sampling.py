@@ -106,6 +106,12 @@ def test_ties_are_cut_in_vocabulary_order(vocabulary):
     assert list(shown(even, vocabulary, temperature=0.0)) == ["<EOS>"]
 
 
+def test_a_share_of_one_keeps_even_what_rounding_hides(vocabulary):
+    logits = logits_for(the=1.0, cat=1e-30, saw=1e-40)
+    assert list(shown(logits, vocabulary, top_p=1.0)) == ["the", "cat", "saw"]
+    assert list(shown(logits, vocabulary, top_p=0.9999)) == ["the"]
+
+
 def test_pad_bos_and_unk_are_never_drawn_however_likely(vocabulary):
     logits = FOUR.copy()
     logits[list(NEVER)] = 1e6

@@ -88,11 +88,12 @@ def next_distribution(
     open_logits = logits.astype(np.float64)
     open_logits[_NEVER_DRAWN] = -np.inf
     probs = _tempered(open_logits, temperature)
-    if top_k is not None:
-        probs = _keep(probs, min(top_k, len(probs)))
+    count = len(probs) if top_k is None else min(top_k, len(probs))
     if top_p is not None and top_p < 1:
-        reached = np.cumsum(np.sort(probs)[::-1])
-        probs = _keep(probs, 1 + int(np.count_nonzero(reached < top_p)))
+        reached = np.cumsum(np.sort(probs)[::-1][:count])
+        count = 1 + int(np.count_nonzero(reached / reached[-1] < top_p))
+    if count < len(probs):
+        probs = _keep(probs, count)
     kept = probs[probs > 0]
     entropy = max(0.0, float(-(kept * np.log(kept)).sum()))
     return Distribution(vocabulary, probs, entropy, math.exp(entropy))
@@ -175,8 +176,9 @@ def _tempered(
 
 def _keep(probs: Float[np.ndarray, " vocab"], count: int) -> Float[np.ndarray, " vocab"]:
     """Return `probs` with all but the `count` largest at 0 (of equals the first), scaled."""
-    order = np.argsort(-probs, kind="stable")
-    kept = np.where(np.isin(np.arange(len(probs)), order[:count]), probs, 0.0)
+    least = np.partition(probs, -count)[-count]
+    kept = np.where(probs > least, probs, 0.0)
+    kept[np.flatnonzero(probs == least)[: count - np.count_nonzero(kept)]] = least
     return kept / kept.sum()
 
 

@@ -1,0 +1,295 @@
+"""The app in a real browser, on a server of its own with tiny checkpoints."""
+
+import csv
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.ui.conftest import CONTEXT, make
+from wordlm_core.lens import ablation, attention
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parents[2]
+REPEATED = "the cat saw the dog and the bird"
+TOKENS = ["<BOS>", *REPEATED.split()]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+]
+# Streamlit asks for these beside a deep link and does without them.
+HARMLESS = ("_stcore/health", "_stcore/host-config")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    """The address of a running app."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "WORDLM_ARTIFACTS": str(folder), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    with subprocess.Popen(
+        [*command, *options],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            wait_for(f"{url}/_stcore/health")
+            yield url
+        finally:
+            process.terminate()
+
+
+def wait_for(address: str, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            urllib.request.urlopen(address, timeout=1).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    path = next((path for path in found if path), None)
+    assert path, "Chromium is needed: apt-get install chromium"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, server):
+    """A new session; at its end: no request left this host and the console is clean."""
+    opened = new_page(browser)
+    errors: list[str] = []
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda m: errors.append(describe(m)) if m.type == "error" else None)
+    yield opened
+    opened.context.close()
+    hosts = {urlsplit(url).netloc for url in requests if url.startswith(("http", "ws"))}
+    assert hosts == {urlsplit(server).netloc}
+    assert [error for error in errors if not any(known in error for known in HARMLESS)] == []
+
+
+def describe(message) -> str:
+    return f"{message.text} {message.location.get('url', '')}"
+
+
+def new_page(browser: Browser) -> Page:
+    opened = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+    opened.set_default_timeout(20_000)
+    return opened
+
+
+def visit(page: Page, address: str) -> None:
+    page.goto(address)
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    """Wait until the script has run and its figures are drawn."""
+    expect(page.locator("h1.wl-title")).to_be_visible(timeout=20_000)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def figure(page: Page, key: str):
+    drawn = page.locator(f".st-key-{key} .js-plotly-plot")
+    expect(drawn).to_have_count(1, timeout=20_000)
+    return drawn
+
+
+def ticks(page: Page, key: str, axis: str) -> list[str]:
+    return figure(page, key).locator(f".{axis}tick text").all_text_contents()
+
+
+def click_row(page: Page, key: str, row: int, *, of: int) -> None:
+    """Click into a row of the first panel of a figure, near its left end."""
+    area = figure(page, key).locator(".nsewdrag").first
+    height = area.bounding_box()["height"]
+    area.click(position={"x": 15, "y": height * (row + 0.5) / of})
+
+
+def type_probe(page: Page, text: str) -> None:
+    page.get_by_label("Probe sentence").fill(text)
+
+
+def parameters(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_a_typed_sentence_with_repeated_words_is_drawn_position_by_position(page, server):
+    visit(page, f"{server}/attention")
+    type_probe(page, REPEATED)
+    expect(page.locator(".wl-table td").nth(0)).to_have_text("0 · <BOS>")
+    expect(figure(page, "heatmap_clicked").locator(".xtick text")).to_have_count(len(TOKENS))
+    for axis in "xy":
+        assert ticks(page, "heatmap_clicked", axis) == TOKENS
+    assert parameters(page)["text"] == [REPEATED]
+
+
+@pytest.mark.parametrize("text", ["1 2 10 3", "the <UNK> saw <b>x</b>", 'don\u2019t , ! "'])
+def test_tokens_are_shown_as_they_are(page, server, text):
+    visit(page, f"{server}/attention")
+    type_probe(page, text)
+    model = make("attention")
+    tokens = list(model.vocabulary.probe(text, CONTEXT).tokens)
+    expect(figure(page, "heatmap_clicked").locator(".xtick text")).to_have_count(len(tokens))
+    assert ticks(page, "heatmap_clicked", "x") == tokens
+    cells = page.locator(".wl-table td:first-child").all_text_contents()
+    assert cells == [f"{position} · {token}" for position, token in enumerate(tokens)]
+
+
+def test_a_click_into_the_heatmap_takes_that_row_apart(page, server):
+    visit(page, f"{server}/attention")
+    type_probe(page, REPEATED)
+    expect(page.get_by_role("heading", name="How position 8 · bird shares")).to_be_visible()
+    click_row(page, "heatmap_clicked", 4, of=len(TOKENS))
+    expect(page.get_by_role("heading", name="How position 4 · the shares")).to_be_visible()
+    assert parameters(page)["query"] == ["4 · the"]
+    loaded = make("attention")
+    probe = loaded.vocabulary.probe(REPEATED, CONTEXT)
+    steps = attention.row_steps(loaded.model.trace(probe.ids), 0, 0, 4)
+    shown = page.locator(".wl-table .wl-bar b").all_text_contents()
+    assert shown == [f"{weight:.3f}" for weight in steps.weights]
+    assert page.locator(".wl-table tbody tr").nth(8).text_content().count("masked") == 1
+
+
+def test_the_step_slider_moves_by_keyboard(page, server):
+    visit(page, f"{server}/attention")
+    figure(page, "heatmap_clicked")
+    before = page.locator(".wl-table .wl-bar b").all_text_contents()
+    slider = page.get_by_role("slider", name="Training step")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(page).to_have_url(re.compile("step=0"))
+    expect(page.get_by_test_id("stSlider").first).to_contain_text("0")
+    settled(page)
+    assert page.locator(".wl-table .wl-bar b").all_text_contents() != before
+
+
+def test_a_copied_link_shows_the_same_view_elsewhere(page, server, browser):
+    visit(page, f"{server}/attention?checkpoint=multihead_seed11")
+    type_probe(page, REPEATED)
+    page.get_by_role("radio", name="head 2").click()
+    slider = page.get_by_role("slider", name="Query position")
+    expect(slider).to_be_visible()
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="How position 7 · the shares")).to_be_visible()
+    page.get_by_role("button", name="Link").click()
+    link = page.get_by_test_id("stPopoverBody").locator("code").text_content()
+    seen = page.locator(".wl-table").text_content()
+    other = new_page(browser)
+    visit(other, link)
+    expect(other.get_by_role("heading", name="How position 7 · the shares")).to_be_visible()
+    assert other.locator(".wl-table").text_content() == seen
+    assert other.get_by_label("Probe sentence").input_value() == REPEATED
+    other.context.close()
+
+
+def test_the_csv_holds_what_the_lens_computes(page, server, tmp_path):
+    visit(page, f"{server}/ablation?text={REPEATED.replace(' ', '+')}")
+    figure(page, "kl_clicked")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Data as CSV").click()
+    download.value.save_as(tmp_path / "ablation.csv")
+    with (tmp_path / "ablation.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    loaded = make("attention")
+    probe = loaded.vocabulary.probe(REPEATED, CONTEXT)
+    result = ablation.ablate(loaded.model, loaded.vocabulary, probe)
+    assert [int(row["position"]) for row in rows] == [e.position for e in result.effects]
+    assert [row["token"] for row in rows] == [e.token for e in result.effects]
+    assert [float(row["kl_nats"]) for row in rows] == pytest.approx(
+        [e.kl for e in result.effects], rel=1e-5
+    )
+
+
+def test_a_chip_and_a_bar_choose_the_token_to_take_away(page, server):
+    visit(page, f"{server}/ablation")
+    type_probe(page, REPEATED)
+    page.get_by_role("radio", name="4 · the").click()
+    answer = page.get_by_role("status").filter(has_text="moves the prediction")
+    expect(answer).to_contain_text("the (4)")
+    expect(figure(page, "kl_clicked").locator(".ytick text")).to_have_count(len(TOKENS) - 1)
+    click_row(page, "kl_clicked", 1, of=len(TOKENS) - 1)
+    expect(answer).to_contain_text("cat (2)")
+
+
+def test_values_follow_over_the_menu_and_back_goes_back(page, server):
+    visit(page, f"{server}/attention")
+    type_probe(page, REPEATED)
+    expect(page).to_have_url(re.compile("text="))
+    menu = page.get_by_test_id("stSidebarNav")
+    menu.get_by_text("Ablation").click()
+    expect(page.get_by_role("heading", name="Ablation")).to_be_visible()
+    expect(page.get_by_label("Probe sentence")).to_have_value(REPEATED)
+    page.get_by_role("radio", name="2 · cat").click()
+    expect(page).to_have_url(re.compile("token="))
+    menu.get_by_text("Attention").click()
+    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    menu.get_by_text("Ablation").click()
+    expect(page.get_by_role("heading", name="Ablation")).to_be_visible()
+    expect(page.get_by_role("radio", name="2 · cat")).to_have_attribute("aria-checked", "true")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    expect(page.get_by_label("Probe sentence")).to_have_value(REPEATED)
+
+
+def test_two_sessions_do_not_see_each_other(page, server, browser):
+    other = new_page(browser)
+    visit(page, f"{server}/attention")
+    visit(other, f"{server}/attention")
+    type_probe(page, "the cat")
+    type_probe(other, "a red ball")
+    expect(page.locator(".wl-table tbody tr")).to_have_count(3)
+    expect(other.locator(".wl-table tbody tr")).to_have_count(4)
+    assert page.get_by_label("Probe sentence").input_value() == "the cat"
+    assert other.get_by_label("Probe sentence").input_value() == "a red ball"
+    other.context.close()
+
+
+@pytest.mark.parametrize("address", ["", "attention", "ablation"])
+def test_the_first_answer_fits_a_projector(page, server, address):
+    visit(page, f"{server}/{address}")
+    first = page.locator(".js-plotly-plot").first
+    expect(first).to_be_visible()
+    box = first.bounding_box()
+    assert box["y"] + box["height"] <= 768
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1366
+
+
+def test_it_fits_a_phone(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address in ("", "attention", "ablation"):
+        visit(page, f"{server}/{address}")
+        expect(page.locator(".js-plotly-plot").first).to_be_visible()
+        assert page.get_by_test_id("stMain").evaluate("e => e.scrollWidth") <= 390

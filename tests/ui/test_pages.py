@@ -1,0 +1,274 @@
+"""Every page through AppTest: whatever is typed or asked for, there is a sentence, no traceback."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import controls
+from app.main import PAGES
+from tests.ui.conftest import CONTEXT, KINDS
+
+ROOT = Path(__file__).resolve().parents[2]
+LENS_PAGES = [page for page in PAGES if page.kind]
+TEXTS = {
+    "default": None,
+    "repeated": "the cat saw the dog and the bird",
+    "unknown": "the zebra saw a quagga",
+    "all unknown": "zebra quagga okapi",
+    "one word": "cat",
+    "exactly the window": " ".join(["cat"] * (CONTEXT - 1)),
+    "one too many": " ".join(["cat"] * CONTEXT),
+    "10,000 words": " ".join(["the cat saw"] * 3_334),
+    "emoji": "the cat 🐈 saw 😀",
+    "curly": "“don\u2019t” saw the cat",
+    "digits": "1 2 10 3",
+    "dates": "2020 2021 1e1",
+    "special": "the <UNK> saw <PAD> <BOS>",
+    "html": "<b>x</b> <script>alert(1)</script>",
+    "markdown": "*a* `b` $x$ :red[hi] # _c_ [d](e)",
+    "other scripts": "кот видел 狗",
+}
+EMPTY = {"empty": "", "blank": "   ", "newline": "\n", "tab": "\t"}
+
+
+def open_page(address: str = "", **parameters: str) -> AppTest:
+    """Return a page as it is first shown, with the address's parameters."""
+    at = AppTest.from_file(str(ROOT / "app/main.py"), default_timeout=30)
+    for key, value in parameters.items():
+        at.query_params[key] = value
+    at.run()
+    if address:
+        file = next(page.file for page in PAGES if page.address == address)
+        at.switch_page(f"../pages/{file}").run()
+    return at
+
+
+def html(at: AppTest) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+def specs(at: AppTest) -> list[dict]:
+    return [json.loads(element.proto.spec) for element in at.get("plotly_chart")]
+
+
+def said(at: AppTest) -> str:
+    shown = " ".join(element.value for element in (*at.info, *at.warning, *at.error))
+    return shown.replace("\\", "")
+
+
+def is_fine(at: AppTest) -> bool:
+    assert [error.message for error in at.exception] == []
+    return any("What this does not show" in caption.value for caption in at.caption)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_any_text_gives_figures_and_the_caveat(artifacts, page, text):
+    at = open_page(page.address)
+    if text is not None:
+        at.text_input("text").set_value(text).run()
+    assert is_fine(at)
+    assert specs(at)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+@pytest.mark.parametrize("text", EMPTY.values(), ids=EMPTY)
+def test_no_text_gives_a_hint_and_no_stale_figure(artifacts, page, text):
+    at = open_page(page.address)
+    at.text_input("text").set_value(text).run()
+    is_fine(at)
+    assert "type at least one word" in said(at)
+    assert not at.get("plotly_chart")
+
+
+@pytest.mark.parametrize("page", LENS_PAGES, ids=lambda page: page.title)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", range(3))
+def test_every_checkpoint_at_every_step(artifacts, page, kind, step):
+    at = open_page(page.address)
+    at.selectbox("checkpoint").set_value(KINDS.index(kind)).run()
+    at.select_slider("step").set_value(step).run()
+    shown = is_fine(at)
+    if kind == "mlp" and page.address == "attention":
+        assert "no attention to draw" in said(at)
+    else:
+        assert shown
+
+
+@pytest.mark.parametrize("choice", range(3))
+@pytest.mark.parametrize("position", range(8))
+def test_every_token_can_be_taken_away(artifacts, choice, position):
+    at = open_page("ablation")
+    at.text_input("text").set_value(TEXTS["repeated"]).run()
+    button_group(at, "by", choice)
+    button_group(at, "token", position)
+    assert is_fine(at)
+    assert f"({position + 1})" in html(at)
+
+
+def button_group(at: AppTest, key: str, position: int) -> None:
+    """Click an option of a single choice."""
+    at.button_group(key).set_value(position).run()
+
+
+def test_ticks_are_the_tokens_in_order_also_where_they_repeat(artifacts):
+    at = open_page("attention")
+    at.text_input("text").set_value(TEXTS["repeated"]).run()
+    heatmap = specs(at)[0]["layout"]
+    tokens = ["&lt;BOS&gt;", "the", "cat", "saw", "the", "dog", "and", "the", "bird"]
+    for axis in ("xaxis", "yaxis"):
+        assert heatmap[axis]["ticktext"] == tokens
+        assert heatmap[axis]["tickvals"] == list(range(9))
+        assert heatmap[axis]["type"] == "linear"
+
+
+def test_unknown_words_and_cut_off_tokens_are_named(artifacts):
+    at = open_page("attention")
+    at.text_input("text").set_value("the <b>zebra</b>").run()
+    assert "“zebra” at 5" in html(at)
+    assert "<b>zebra" not in html(at).replace("<b>0", "")
+    at.text_input("text").set_value(" ".join(["cat"] * 20)).run()
+    assert f"reads {CONTEXT} tokens at once" in html(at)
+    assert "5 before them (&lt;BOS&gt; included) are cut off" in html(at)
+
+
+def test_a_bad_link_falls_back_and_says_so(artifacts):
+    at = open_page("attention", checkpoint="nope", step="abc", query="99", head="head 7")
+    assert is_fine(at)
+    for wrong in ("nope", "abc", "99"):
+        assert f"&#x27;{wrong}&#x27;, which is not here" in html(at)
+    assert at.selectbox("checkpoint").value == 0
+
+
+def test_a_link_by_number_is_understood(artifacts):
+    at = open_page("attention", checkpoint="multihead_seed11", step="5", query="2", head="head 3")
+    assert is_fine(at)
+    assert at.select_slider("step").value == 1
+    assert at.select_slider("query").value == 2
+    assert "not here" not in html(at)
+
+
+def test_values_follow_from_page_to_page(artifacts):
+    at = open_page("attention")
+    at.selectbox("checkpoint").set_value(2).run()
+    at.text_input("text").set_value(TEXTS["repeated"]).run()
+    at.select_slider("step").set_value(1).run()
+    at.select_slider("query").set_value(3).run()
+    at.switch_page("../pages/30_ablation.py").run()
+    assert at.selectbox("checkpoint").value == 2
+    assert at.text_input("text").value == TEXTS["repeated"]
+    assert at.select_slider("step").value == 1
+    at.switch_page("../pages/20_attention.py").run()
+    assert at.select_slider("query").value == 3
+    assert is_fine(at)
+
+
+def test_a_query_is_kept_while_it_exists_and_follows_the_end_until_chosen(artifacts):
+    at = open_page("attention")
+    at.text_input("text").set_value("the cat saw").run()
+    assert at.select_slider("query").value == 3
+    at.text_input("text").set_value("the cat saw the dog").run()
+    assert at.select_slider("query").value == 5
+    at.select_slider("query").set_value(2).run()
+    at.text_input("text").set_value("a dog and a bird").run()
+    assert at.select_slider("query").value == 2
+    at.select_slider("query").set_value(4).run()
+    at.text_input("text").set_value("a dog").run()
+    assert at.select_slider("query").value == 2
+    assert "query 4 · a is not here: reset" in html(at)
+
+
+def test_a_preset_fills_the_box(artifacts):
+    at = open_page("ablation")
+    button_group(at, "preset", 1)
+    assert at.text_input("text").value == controls.PRESETS[1]
+
+
+def test_replacing_a_word_by_itself_changes_nothing(artifacts):
+    at = open_page("ablation")
+    at.text_input("text").set_value("the cat saw the dog").run()
+    button_group(at, "by", 1)
+    button_group(at, "token", 1)
+    assert "does not move" in html(at)
+
+
+def test_a_replacement_must_be_a_word_of_the_vocabulary(artifacts):
+    at = open_page("ablation")
+    button_group(at, "by", 1)
+    at.text_input("word").set_value("catt").run()
+    assert "near it: cat" in said(at)
+    is_fine(at)
+
+
+def test_two_checkpoints_side_by_side(artifacts):
+    at = open_page("attention")
+    at.selectbox("other").set_value(2).run()
+    at.select_slider("other_step").set_value(0).run()
+    assert is_fine(at)
+    assert "4 heads, step 0" in html(at)
+
+
+@pytest.mark.parametrize("page", LENS_PAGES, ids=lambda page: page.title)
+def test_the_code_on_the_page_runs(artifacts, monkeypatch, capsys, page):
+    at = open_page(page.address)
+    monkeypatch.chdir(artifacts.parent)
+    exec(at.code[-1].value, {})
+    assert re.search(r"\d\.\d+", capsys.readouterr().out)
+
+
+def test_the_code_gives_the_number_on_screen(artifacts, monkeypatch, capsys):
+    at = open_page("attention")
+    monkeypatch.chdir(artifacts.parent)
+    exec(at.code[-1].value, {})
+    last = [float(n) for n in re.findall(r"softmax|<b>(\d\.\d{3})</b>", html(at)) if n]
+    printed = re.search(r"\[([^\]]+)\]", capsys.readouterr().out.split(")", 1)[1])
+    assert printed
+    assert [float(n) for n in printed[1].split()] == pytest.approx(last, abs=6e-4)
+
+
+def test_the_link_names_the_view(artifacts):
+    at = open_page("attention")
+    at.text_input("text").set_value("the cat saw").run()
+    at.select_slider("query").set_value(1).run()
+    link = next(code.value for code in at.code if "checkpoint=" in code.value)
+    assert "text=the+cat+saw" in link
+    assert "query=1+%C2%B7+the" in link
+
+
+def test_bad_files_are_listed_with_reasons_and_the_rest_works(folder, open_folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "artifacts")
+    (tmp_path / "artifacts/empty.npz").touch()
+    (tmp_path / "artifacts/text.npz").write_text("no archive", encoding="utf-8")
+    whole = (folder / "mlp_seed11.npz").read_bytes()
+    (tmp_path / "artifacts/cut.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "artifacts/benchmark.json").write_text("{", encoding="utf-8")
+    open_folder(tmp_path / "artifacts")
+    at = open_page()
+    assert is_fine(at)
+    for name in ("empty.npz", "text.npz", "cut.npz", "benchmark.json"):
+        assert name in html(at)
+    assert "it is empty" in html(at)
+    assert "damaged or not an .npz file" in html(at)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_an_empty_folder_teaches(open_folder, tmp_path, page):
+    open_folder(tmp_path / "nothing")
+    at = open_page(page.address)
+    is_fine(at)
+    assert "wordlm_core" in said(at) + " ".join(c.value for c in at.code)
+
+
+def test_a_new_file_is_seen_at_the_next_rerun(folder, open_folder, tmp_path):
+    (tmp_path / "artifacts").mkdir()
+    shutil.copy(folder / "mlp_seed11.npz", tmp_path / "artifacts")
+    open_folder(tmp_path / "artifacts")
+    at = open_page("ablation")
+    assert len(at.selectbox("checkpoint").options) == 1
+    shutil.copy(folder / "attention_seed11.npz", tmp_path / "artifacts")
+    at.run()
+    assert at.selectbox("checkpoint").options == ["attention_seed11", "mlp_seed11"]
