@@ -14,7 +14,7 @@ from app.state import View
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError
 from wordlm_core.lens import ablation
-from wordlm_core.lens.ablation import AblationResult
+from wordlm_core.lens.ablation import AblationResult, ShuffleResult
 from wordlm_core.text import UNK
 from wordlm_core.vocabulary import Probe
 
@@ -53,22 +53,16 @@ def first_checkpoint() -> Checkpoint:
     return next(iter(state.library().checkpoints.values()))
 
 
-def step(of: Checkpoint) -> str | None:
-    """Pick a training step at which all weights are stored; None where there is no choice."""
+def step(of: Checkpoint, *, second: bool = False) -> str | None:
+    """Pick a training step at which all weights are stored, where there is a choice."""
     labels = of.whole_steps
     if len(labels) < 2:
         return of.selected_label
     default = labels.index(of.selected_label) if of.selected_label in labels else len(labels) - 1
+    title, key = ("Its training step", "other_step") if second else ("Training step", "step")
     shown = [_step_label(of, label) for label in labels]
-    chosen = _choose(
-        st.select_slider,
-        "Training step",
-        "step",
-        shown,
-        default,
-        help="The same model earlier in its training. Step 0 is before any training.",
-    )
-    return labels[chosen]
+    meaning = "The same model earlier in its training. Step 0 is before any training."
+    return labels[_choose(st.select_slider, title, key, shown, default, help=meaning)]
 
 
 def probe(of: Checkpoint) -> Probe:
@@ -121,16 +115,17 @@ def require_attention(of: View) -> None:
     st.stop()
 
 
-def head(of: View) -> tuple[int, int]:
-    """Pick a layer and a head; a choice of one is not shown."""
-    layer = 0
+def head(of: View, *, second: bool = False) -> tuple[int, int]:
+    """Pick a layer and a head of the model, or of the second one; one alone is not shown."""
+    prefix, its = ("other_", "Its ") if second else ("", "")
+    layer = number = 0
     if of.model.n_layer > 1:
         labels = [f"layer {n}" for n in range(of.model.n_layer)]
-        layer = _choose(st.segmented_control, "Layer", "layer", labels)
-    if of.model.n_head == 1:
-        return layer, 0
-    labels = [f"head {n}" for n in range(of.model.n_head)]
-    return layer, _choose(st.segmented_control, "Head", "head", labels)
+        layer = _choose(st.segmented_control, f"{its}layer".capitalize(), f"{prefix}layer", labels)
+    if of.model.n_head > 1:
+        labels = [f"head {n}" for n in range(of.model.n_head)]
+        number = _choose(st.segmented_control, f"{its}head".capitalize(), f"{prefix}head", labels)
+    return layer, number
 
 
 def query(of: View) -> int:
@@ -148,29 +143,24 @@ def query(of: View) -> int:
     )
 
 
-def other(of: View) -> View | None:
-    """Pick a second checkpoint with attention, and its step, to read the same text."""
+def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
+    """Pick a second checkpoint with attention, its step, layer and head, for the same text.
+
+    Args:
+        of: The first view.
+        places: Three columns for the controls.
+    """
     loaded = [c for c in state.library().checkpoints.values() if c.model.n_head > 0]
-    names = ["nothing", *(entry.name for entry in loaded)]
-    chosen = _choose(st.selectbox, "Compare with", "other", names)
+    with places[0]:
+        names = ["nothing", *(entry.name for entry in loaded)]
+        chosen = _choose(st.selectbox, "Compare with", "other", names)
     if chosen == 0:
         return None
-    second = loaded[chosen - 1]
-    labels = second.whole_steps
-    if len(labels) < 2:
-        return _same_text(of, second, second.selected_label)
-    default = labels.index(second.selected_label) if second.selected_label in labels else 0
-    shown = [_step_label(second, label) for label in labels]
-    at = _choose(st.select_slider, "Its training step", "other_step", shown, default)
-    return _same_text(of, second, labels[at])
-
-
-def other_head(of: View) -> int:
-    """Pick the head of the second model."""
-    if of.model.n_head == 1:
-        return 0
-    labels = [f"head {n}" for n in range(of.model.n_head)]
-    return _choose(st.segmented_control, "Its head", "other_head", labels)
+    with places[1]:
+        second = loaded[chosen - 1]
+        view = _same_text(of, second, step(second, second=True))
+    with places[2]:
+        return view, *head(view, second=True)
 
 
 def replacement() -> dict[str, Any]:
@@ -194,16 +184,21 @@ def replacement() -> dict[str, Any]:
 
 
 def rivals(of: View) -> list[View]:
-    """Return the view and one of each other kind of model that reads the same tokens."""
+    """Return the view and one of each other kind of model that reads the same tokens.
+
+    The same seed is preferred, and the same training step where it is stored.
+    """
     found = {of.model.kind: of}
-    for candidate in state.library().checkpoints.values():
+    seed = of.checkpoint.metadata.get("seed")
+    others = state.library().checkpoints.values()
+    for candidate in sorted(others, key=lambda entry: entry.metadata.get("seed") != seed):
         model = candidate.model
         same_tokens = (
             candidate.vocabulary.sha256 == of.vocabulary.sha256
             and model.config.context_length == of.model.config.context_length
         )
         if same_tokens and model.kind not in found:
-            found[model.kind] = _same_text(of, candidate, _same_step(of, candidate))
+            found[model.kind] = state.view(candidate, _same_step(of, candidate), of.probe)
     return list(found.values())
 
 
@@ -224,6 +219,17 @@ def token(result: AblationResult) -> int:
     default = result.effects.index(max(earlier, key=lambda effect: effect.kl))
     chosen = _choose(st.pills, "Token to take away", "token", labels, default, wrap=True)
     return result.effects[chosen].position
+
+
+def shuffles(views: Sequence[View], seed: int) -> list[tuple[str, ShuffleResult]]:
+    """Shuffle the same text for each model."""
+    return [
+        (
+            model_name(each),
+            state.lens(each, ablation.shuffle, each.model, each.vocabulary, each.probe, seed=seed),
+        )
+        for each in views
+    ]
 
 
 def seed(result: AblationResult) -> int | None:

@@ -17,7 +17,7 @@ import streamlit as st
 from app import figures, settings, state
 from app.figures import Figure
 from wordlm_core.errors import TextError, WordLMError
-from wordlm_core.lens.ablation import AblationResult, Effect, ShuffleResult
+from wordlm_core.lens.ablation import AblationResult, Effect, ShuffleResult, TokenProb
 from wordlm_core.lens.attention import RowSteps
 from wordlm_core.text import UNK
 from wordlm_core.vocabulary import Vocabulary
@@ -120,7 +120,7 @@ def page_link(file: str, label: str, icon: str) -> None:
 
 def caveat(text: str) -> None:
     """Say what this page does not show."""
-    st.caption(f":material/visibility_off: **What this does not show.** {text}")
+    st.caption(f":material/visibility_off: **What this does not show.** {plain(text)}")
 
 
 def note(*sentences: str) -> None:
@@ -170,12 +170,12 @@ def plot(
     """Draw a figure; a click puts the point's field click[0] into the widget click[1]."""
     config = figures.toolbar(name, state.value("image", "png"))
     if click is None:
-        st.plotly_chart(figure.spec, key=key, config=config, alt=figure.alt)
+        st.plotly_chart(figures.drawable(figure), key=key, config=config, alt=figure.alt)
         return
     field, target = click
     chart = f"{key}_clicked"
     st.plotly_chart(
-        figure.spec,
+        figures.drawable(figure),
         key=chart,
         config=config,
         alt=figure.alt,
@@ -315,27 +315,32 @@ def unknown_seen(vocabulary: Vocabulary, replacement: str | None) -> None:
     if replacement != UNK:
         return
     seen, total = vocabulary.counts.get(UNK, 0), sum(vocabulary.counts.values())
-    if seen:
-        said = (
+    if not total:
+        help_line("The file does not say how often <UNK> was seen in training.")
+    elif not seen:
+        help_line("<UNK> was never seen in training: replacing by it is replacing by noise.")
+    else:
+        help_line(
             f"In training <UNK> stood for {seen:,} of {total:,} tokens ({seen / total:.2%}): to "
             "the model it means some rare word."
         )
-    else:
-        said = "<UNK> was never seen in training: replacing by it is replacing by noise."
-    st.html(f'<p class="wl-help">{_text(said)}</p>')
 
 
-def shuffled(result: ShuffleResult, before: Sequence[str]) -> None:
-    """Draw both orders with the prediction after each."""
-    for title, tokens, predicted in (
-        ("as typed", before, result.prediction_before),
-        ("shuffled", result.tokens, result.prediction_after),
-    ):
-        words = " ".join(_mark(token, "token") for token in tokens)
-        st.html(
-            f'<p class="wl-order"><b>{title}</b> {words} → {_mark(predicted[0].token, "token")} '
-            f"{figures.percent(predicted[0].prob)}</p>"
-        )
+def shuffled(results: Sequence[tuple[str, ShuffleResult]]) -> None:
+    """Draw the new order, and for each model what it did to the prediction."""
+    words = " ".join(_mark(token, "token") for token in results[0][1].tokens)
+    st.html(f'<p class="wl-order">{words}</p>')
+    rows = [
+        [
+            name,
+            _likeliest(result.prediction_before),
+            _likeliest(result.prediction_after),
+            figures.nats(result.kl),
+        ]
+        for name, result in results
+    ]
+    heads = ("model", "as typed", "shuffled", "KL in nats")
+    table(heads, rows, words=(0, 1, 2), label="The prediction before and after the shuffle")
 
 
 # -- parts
@@ -344,6 +349,10 @@ def shuffled(result: ShuffleResult, before: Sequence[str]) -> None:
 def plain(text: str) -> str:
     """Return `text` so that Streamlit's Markdown draws it letter for letter."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#$:~|" else c for c in text)
+
+
+def _likeliest(predicted: Sequence[TokenProb]) -> str:
+    return f"{predicted[0].token} {figures.percent(predicted[0].prob)}"
 
 
 def _moves(of: Effect) -> list[str | tuple[str, str]]:

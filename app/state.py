@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import settings
+from app import settings, summary
 from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError
@@ -133,11 +133,9 @@ def _signature(folder: Path) -> Signature:
 def _read_benchmark(path: Path) -> Mapping[str, Any]:
     try:
         measured = json.loads(path.read_text(encoding="utf-8"))
-        needed = {"runs", "aggregate", "protocol", "corpus_audit", "comparison"} - set(measured)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError("it is not readable JSON") from error
-    if needed:
-        raise CheckpointError(f"it lacks {', '.join(sorted(needed))}")
+    summary.require_complete(measured)
     return measured
 
 
@@ -235,8 +233,9 @@ def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:
     asked = st.query_params.get(key)
     if asked is None or asked in labels:
         return None
-    # A link written by hand may give the number alone: `?step=750`, `?query=3`.
-    short = [index for index, label in enumerate(labels) if label.split(" ")[0] == asked]
+    # A link written by hand may give the number alone: `?step=750`, `?query=3`, `?head=2`.
+    named = f"{key.removeprefix('other_')} {asked}"
+    short = [i for i, label in enumerate(labels) if label == named or label.split()[0] == asked]
     if short:
         st.session_state[key] = short[0]
         return None

@@ -7,9 +7,10 @@ and the trace of its training.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app import figures
 from app.figures import model_name
-from app.state import Library
 from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.errors import CheckpointError
 from wordlm_core.models.base import count_parameters
 
 Rows = list[list[str]]
@@ -18,6 +19,27 @@ Traces = dict[str, list[Sequence[Mapping[str, Any]]]]
 RESULT_HEADS = ("model", "test loss, nats a word", "perplexity", "parameters", "training", "seeds")
 FILE_HEADS = ("checkpoint", "model", "parameters", "steps stored", "selected", "test loss")
 SPLIT_HEADS = ("split", "documents", "tokens", "targets", "unknown")
+
+
+def require_complete(measured: Any) -> None:
+    """Refuse a benchmark that lacks what the page shows.
+
+    Raises:
+        CheckpointError: Naming the first part that is missing.
+    """
+    try:
+        for part in (results, conclusion, perplexities, splits, protocol, claim_scope):
+            part(measured)
+        figures.learning_curves(traces(measured, {}))
+    except KeyError as error:
+        raise CheckpointError(f"it has no {error}") from error
+    except (TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
+        raise CheckpointError(f"a part of it is not as it should be: {error}") from error
+
+
+def claim_scope(measured: Mapping[str, Any]) -> str:
+    """Return how far the measured conclusion reaches."""
+    return str(measured["comparison"]["claim_scope"])
 
 
 def results(measured: Mapping[str, Any]) -> Rows:
@@ -57,13 +79,12 @@ def conclusion(measured: Mapping[str, Any]) -> list[str | tuple[str, str]]:
     ]
 
 
-def traces(library: Library) -> Traces:
+def traces(measured: Mapping[str, Any] | None, checkpoints: Mapping[str, Checkpoint]) -> Traces:
     """Return the training traces by kind, from the benchmark or from the checkpoints."""
-    if library.benchmark is not None:
-        runs = library.benchmark["runs"]
-        return {kind: [run["trace"] for run in runs[kind]] for kind in runs if runs[kind]}
+    if measured is not None:
+        return {kind: [run["trace"] for run in runs] for kind, runs in measured["runs"].items()}
     found: Traces = {}
-    for loaded in library.checkpoints.values():
+    for loaded in checkpoints.values():
         if loaded.metadata.get("trace"):
             found.setdefault(loaded.model.kind, []).append(loaded.metadata["trace"])
     return found
@@ -94,7 +115,7 @@ def splits(measured: Mapping[str, Any]) -> Rows:
 def protocol(measured: Mapping[str, Any]) -> Rows:
     """Return the protocol and what was removed from the corpus, one row an entry."""
     audit = {k: v for k, v in measured["corpus_audit"].items() if k != "splits"}
-    entries = measured.get("source", {}) | audit | measured["protocol"]
+    entries = measured["source"] | audit | measured["protocol"]
     return [[str(name).replace("_", " "), _plain(value)] for name, value in entries.items()]
 
 

@@ -37,7 +37,7 @@ else:
         summary.RESULT_HEADS, summary.results(measured), label="Mean and deviation over seeds"
     )
 
-traces = summary.traces(library)
+traces = summary.traces(measured, library.checkpoints)
 curves, dots = layout.columns(3, 2)
 if traces:
     with curves:
@@ -47,7 +47,7 @@ if measured is not None:
     with dots:
         layout.section("Is it luck?", "One dot a seed, a line at the mean.")
         layout.plot(figures.seeds(summary.perplexities(measured), "test perplexity"), "seeds")
-    layout.help_line(measured["comparison"]["claim_scope"])
+    layout.help_line(summary.claim_scope(measured))
     with layout.folded("What was measured, on what", ":material/fact_check:"):
         layout.table(summary.SPLIT_HEADS, summary.splits(measured), label="Corpus audit")
         layout.table(("protocol", ""), summary.protocol(measured), words=(0, 1), label="Protocol")

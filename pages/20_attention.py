@@ -46,17 +46,18 @@ with picture:
     layout.plot(heatmap, "heatmap", click=("y", "query"), name="attention")
 
 layout.section("Side by side", "The same sentence in another model, or earlier in training.")
-second = controls.other(view)
-if second is not None:
+compared = controls.other(view, layout.columns(1, 1, 1))
+if compared is not None:
+    second, other_layer, other_head = compared
+    other = state.lens(second, attention.attend, second.model, second.probe)
     left, right = layout.columns(1, 1)
     with left:
-        layout.subtitle(controls.model_name(view))
+        layout.subtitle(f"{controls.model_name(view)}, head {head}")
         layout.plot(heatmap, "heatmap_left", name="attention")
     with right:
-        layout.subtitle(controls.model_name(second))
-        other_head = controls.other_head(second)
-        other = state.lens(second, attention.attend, second.model, second.probe)
-        layout.plot(figures.attention_heatmap(other, 0, other_head, query), "heatmap_right")
+        layout.subtitle(f"{controls.model_name(second)}, head {other_head}")
+        beside = figures.attention_heatmap(other, other_layer, other_head, query)
+        layout.plot(beside, "heatmap_right", name="attention_beside")
 
 layout.caveat(CAVEAT)
 layout.downloads(

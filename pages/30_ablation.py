@@ -44,8 +44,10 @@ layout.effect(effect, result)
 
 bars, change = layout.columns(3, 2)
 with bars:
-    panels = controls.panels(controls.rivals(view), options)
-    layout.plot(figures.kl_bars(panels, position), "kl", click=("y", "token"), name="ablation")
+    rivals = controls.rivals(view)
+    panels = controls.panels(rivals, options)
+    bar_chart = figures.kl_bars(panels, position)
+    layout.plot(bar_chart, "kl", click=("point_index", "token"), name="ablation")
 with change:
     layout.plot(figures.changes(effect, view.model.kind), "changes", name="changes")
 
@@ -69,8 +71,7 @@ with others:
     layout.section("Shuffle the earlier words", ORDER)
     seed = controls.seed(result)
     if seed is not None:
-        shuffled = state.lens(view, ablation.shuffle, view.model, view.vocabulary, probe, seed=seed)
-        layout.shuffled(shuffled, probe.tokens)
+        layout.shuffled(controls.shuffles(rivals, seed))
 
 layout.caveat(CAVEAT)
 layout.downloads(

@@ -44,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("knockout", commands.knockout, _checkpoint, _step, _text, _top)
     add("logits", commands.logit_view, _checkpoint, _step, _text, _position, _top)
     add("neighbours", commands.nearest, _checkpoint, _step, _word, _top)
-    add("trajectory", commands.paths, _trajectory)
+    add("trajectory", commands.paths, _checkpoints, _words)
     add("contextual", commands.context, _checkpoint, _step, _two_texts, _top)
     add("next", commands.next_word, _checkpoint, _step, _text, _sampling, _limit)
     add("generate", commands.generate, _checkpoint, _step, _sampling, _generation)
@@ -55,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("corpora", commands.list_corpora)
     add("pack", commands.pack_checkpoint, _checkpoint, _packing)
     add("ngrams", commands.count_ngrams, _checkpoint, _corpus, _counting)
+    add("survey", commands.take_survey, _checkpoints, _corpus, _surveying)
     return parser
 
 
@@ -98,8 +99,11 @@ def _two_texts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--word", help="its last occurrence in each; default: the last tokens")
 
 
-def _trajectory(parser: argparse.ArgumentParser) -> None:
+def _checkpoints(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoints", nargs="+", metavar="CKPT")
+
+
+def _words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", required=True, help="words with commas between them")
 
 
@@ -168,6 +172,11 @@ def _packing(parser: argparse.ArgumentParser) -> None:
 def _counting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="artifacts/ngrams.npz")
     parser.add_argument("--least", type=_count, default=2, help="least count that is kept")
+
+
+def _surveying(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--windows", type=_count, default=200, help="how many (default 200)")
+    parser.add_argument("--out", default="artifacts/survey.npz")
 
 
 def _count(text: str) -> int:

@@ -34,6 +34,8 @@ from wordlm_core.models.base import LanguageModel, Weights
 from wordlm_core.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
+# Other .npz files that ship beside checkpoints: see `lens.receipt` and `lens.survey`.
+NOT_CHECKPOINTS = ("ngrams.npz", "survey.npz")
 MAX_BYTES = 180 * 2**20
 MAX_MEMBERS = 5_000
 MAX_METADATA_BYTES = 64 * 2**20
@@ -258,13 +260,13 @@ def load_folder(folder: Path) -> tuple[dict[str, Checkpoint], dict[str, str]]:
     """Load every checkpoint of a folder.
 
     Returns:
-        Checkpoints by file name, and the reason for each file that is unreadable. Files
-        without `state__` arrays that are ours for another purpose (`ngrams.npz`) are left out.
+        Checkpoints by file name, and the reason for each file that is unreadable.
+        `NOT_CHECKPOINTS` are passed over.
     """
     good: dict[str, Checkpoint] = {}
     bad: dict[str, str] = {}
     for path in sorted(folder.glob("*.npz")):
-        if path.name == "ngrams.npz":
+        if path.name in NOT_CHECKPOINTS:
             continue
         try:
             good[path.name] = load(path)

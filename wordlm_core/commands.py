@@ -25,6 +25,7 @@ from wordlm_core.lens import (
     neighbours,
     receipt,
     sampling,
+    survey,
     trajectory,
 )
 from wordlm_core.models.base import LanguageModel, count_parameters
@@ -398,6 +399,42 @@ def count_ngrams(args: argparse.Namespace) -> Answer:
         "bytes": out.stat().st_size,
         "bigrams": len(grams.bigrams),
         "trigrams": len(grams.trigrams),
+    }
+
+
+def take_survey(args: argparse.Namespace) -> Answer:
+    """Ablate many held-out windows in each model and keep the numbers."""
+    from wordlm_core.windows import prepare  # noqa: PLC0415
+
+    corpus, surveys = _corpus(args), {}
+    for path in args.checkpoints:
+        loaded = _load(path)
+        data = prepare(
+            corpus,
+            context_length=loaded.model.config.context_length,
+            max_vocab=len(loaded.vocabulary),
+            min_freq=1,
+            vocabulary=loaded.vocabulary,
+        )
+        surveys[loaded.name] = survey.survey(loaded, data.splits["test"], count=args.windows)
+    out = Path(args.out)
+    survey.save(surveys, {"name": corpus.name, "sha256": corpus.sha256, "split": "test"}, out)
+    return {
+        "out": args.out,
+        "bytes": out.stat().st_size,
+        "models": [_survey_json(name, of) for name, of in surveys.items()],
+    }
+
+
+def _survey_json(name: str, of: survey.Survey) -> Answer:
+    common = {"checkpoint": name, "windows": len(of.kl), "mean_kl": float(of.kl.mean())}
+    if of.attention is None:
+        return {**common, "median_rank_correlation": None, "top_matches": None}
+    found = survey.agreement(of)
+    return {
+        **common,
+        "median_rank_correlation": found.median,
+        "top_matches": found.top_matches,
     }
 
 

@@ -195,6 +195,24 @@ def test_the_step_slider_moves_by_keyboard(page, server):
     assert page.locator(".wl-table .wl-bar b").all_text_contents() != before
 
 
+def test_it_answers_while_one_types_and_loses_no_letter(page, server):
+    visit(page, f"{server}/attention")
+    page.get_by_role("slider", name="Query position").focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_role("heading", name="How position 0")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name="How position 1 · lily")).to_be_visible()
+    box = page.get_by_label("Probe sentence")
+    box.fill("")
+    expect(page.get_by_text("type at least one word")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(0)
+    box.press_sequentially(REPEATED, delay=60)
+    expect(page.get_by_role("heading", name="How position 1 · the")).to_be_visible()
+    expect(page.locator(".wl-table tbody tr")).to_have_count(len(TOKENS))
+    expect(box).to_have_value(REPEATED)
+    expect(box).to_be_focused()
+
+
 def test_a_copied_link_shows_the_same_view_elsewhere(page, server, browser):
     visit(page, f"{server}/attention?checkpoint=multihead_seed11")
     type_probe(page, REPEATED)
@@ -205,13 +223,15 @@ def test_a_copied_link_shows_the_same_view_elsewhere(page, server, browser):
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("heading", name="How position 7 · the shares")).to_be_visible()
     page.get_by_role("button", name="Link").click()
-    link = page.get_by_test_id("stPopoverBody").locator("code").text_content()
+    code = page.get_by_test_id("stPopoverBody").locator("code")
+    expect(code).to_contain_text("query=7")
+    link = code.text_content()
     seen = page.locator(".wl-table").text_content()
     other = new_page(browser)
     visit(other, link)
     expect(other.get_by_role("heading", name="How position 7 · the shares")).to_be_visible()
     assert other.locator(".wl-table").text_content() == seen
-    assert other.get_by_label("Probe sentence").input_value() == REPEATED
+    expect(other.get_by_label("Probe sentence")).to_have_value(REPEATED)
     other.context.close()
 
 
@@ -250,17 +270,17 @@ def test_values_follow_over_the_menu_and_back_goes_back(page, server):
     expect(page).to_have_url(re.compile("text="))
     menu = page.get_by_test_id("stSidebarNav")
     menu.get_by_text("Ablation").click()
-    expect(page.get_by_role("heading", name="Ablation")).to_be_visible()
+    expect(page.get_by_role("heading", name="Ablation", exact=True)).to_be_visible()
     expect(page.get_by_label("Probe sentence")).to_have_value(REPEATED)
     page.get_by_role("radio", name="2 · cat").click()
     expect(page).to_have_url(re.compile("token="))
     menu.get_by_text("Attention").click()
-    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
     menu.get_by_text("Ablation").click()
-    expect(page.get_by_role("heading", name="Ablation")).to_be_visible()
+    expect(page.get_by_role("heading", name="Ablation", exact=True)).to_be_visible()
     expect(page.get_by_role("radio", name="2 · cat")).to_have_attribute("aria-checked", "true")
     page.go_back()
-    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
     expect(page.get_by_label("Probe sentence")).to_have_value(REPEATED)
 
 

@@ -145,7 +145,7 @@ def test_a_bad_link_falls_back_and_says_so(artifacts):
 
 
 def test_a_link_by_number_is_understood(artifacts):
-    at = open_page("attention", checkpoint="multihead_seed11", step="5", query="2", head="head 3")
+    at = open_page("attention", checkpoint="multihead_seed11", step="5", query="2", head="3")
     assert is_fine(at)
     assert at.select_slider("step").value == 1
     assert at.select_slider("query").value == 2
@@ -253,6 +253,57 @@ def test_bad_files_are_listed_with_reasons_and_the_rest_works(folder, open_folde
         assert name in html(at)
     assert "it is empty" in html(at)
     assert "damaged or not an .npz file" in html(at)
+
+
+def benchmark() -> dict:
+    """Return the smallest result with all that the page shows."""
+    kinds = {"mlp": (50.0, 2000), "attention": (30.0, 1500), "multihead": (27.0, 1500)}
+    trace = [{"step": step, "validation_loss": 4.0 / step} for step in (1, 750)]
+    split = {"documents": 1200, "tokens": 9000, "targets": 9900, "unknown_share": 0.01}
+    return {
+        "source": {"name": "stories", "licence": "MIT"},
+        "protocol": {"steps": 6000, "heads": {"mlp": 0}},
+        "corpus_audit": {"vocab_size": 4000, "splits": {"train": split}},
+        "runs": {
+            kind: [{"seed": 11, "parameter_count": size, "trace": trace}]
+            for kind, (_, size) in kinds.items()
+        },
+        "aggregate": {
+            kind: {
+                "test_loss": {"mean": 3.5, "sample_std": 0.01, "values": [3.5]},
+                "test_perplexity": {"mean": mean, "sample_std": None, "values": [mean]},
+                "runtime_seconds": {"mean": 90.0, "sample_std": None, "values": [90.0]},
+            }
+            for kind, (mean, _) in kinds.items()
+        },
+        "comparison": {"relative_perplexity_change": -0.4, "claim_scope": "Only here & now."},
+    }
+
+
+def test_the_overview_shows_what_was_measured(folder, open_folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "artifacts")
+    (tmp_path / "artifacts/benchmark.json").write_text(json.dumps(benchmark()), encoding="utf-8")
+    open_folder(tmp_path / "artifacts")
+    at = open_page()
+    assert is_fine(at)
+    text = re.sub(r"<[^>]+>", "", html(at))
+    assert "40% lower perplexity with 25% fewer parameters" in text
+    for shown in ("3.500 ± 0.010", "50.0", "1.5 min", "9,900", "Only here &amp; now."):
+        assert shown in text
+    assert len(specs(at)) == 3
+
+
+@pytest.mark.parametrize("part", ["runs", "aggregate", "corpus_audit", "comparison", "source"])
+def test_a_benchmark_that_lacks_a_part_is_listed_with_the_reason(
+    folder, open_folder, tmp_path, part
+):
+    shutil.copytree(folder, tmp_path / "artifacts")
+    measured = {key: value for key, value in benchmark().items() if key != part}
+    (tmp_path / "artifacts/benchmark.json").write_text(json.dumps(measured), encoding="utf-8")
+    open_folder(tmp_path / "artifacts")
+    at = open_page()
+    assert is_fine(at)
+    assert f"it has no &#x27;{part}&#x27;" in html(at)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)

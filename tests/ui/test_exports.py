@@ -1,0 +1,59 @@
+"""Downloads hold what the command line prints for the same text."""
+
+import argparse
+import csv
+import io
+import json
+
+import pytest
+
+from app import exports
+from tests.ui.conftest import CONTEXT, KINDS
+from wordlm_core import checkpoint, commands
+from wordlm_core.lens import ablation, attention
+
+TEXT = "the zebra saw the dog"
+
+
+@pytest.fixture(params=KINDS)
+def loaded(request, folder):
+    return checkpoint.load(folder / f"{request.param}_seed11.npz")
+
+
+def arguments(loaded, **more) -> argparse.Namespace:
+    return argparse.Namespace(checkpoint=str(loaded.path), text=TEXT, step=None, **more)
+
+
+def test_ablation_json_is_the_command_lines(loaded):
+    probe = loaded.vocabulary.probe(TEXT, CONTEXT)
+    result = ablation.ablate(loaded.model, loaded.vocabulary, probe)
+    printed = commands.ablate(arguments(loaded, replace=None, delete=False, top=8))
+    assert json.loads(exports.ablation_json(result, probe)) == json.loads(json.dumps(printed))
+
+
+def test_attention_json_is_the_command_lines(folder):
+    loaded = checkpoint.load(folder / "multihead_seed11.npz")
+    probe = loaded.vocabulary.probe(TEXT, CONTEXT)
+    result = attention.attend(loaded.model, probe)
+    printed = commands.attend(arguments(loaded))
+    assert json.loads(exports.attention_json(result, probe)) == json.loads(json.dumps(printed))
+
+
+def test_attention_csv_has_a_row_a_cell_below_the_mask(folder):
+    loaded = checkpoint.load(folder / "multihead_seed11.npz")
+    probe = loaded.vocabulary.probe(TEXT, CONTEXT)
+    result = attention.attend(loaded.model, probe)
+    rows = list(csv.DictReader(io.StringIO(exports.attention_csv(result))))
+    assert len(rows) == 4 * (6 * 7 // 2)
+    for row in rows:
+        head, query, key = (int(row[name]) for name in ("head", "query", "key"))
+        assert float(row["attention"]) == pytest.approx(result.weights[0, head, query, key])
+        assert row["key_token"] == result.tokens[key]
+
+
+def test_a_model_without_attention_leaves_the_column_empty(folder):
+    loaded = checkpoint.load(folder / "mlp_seed11.npz")
+    probe = loaded.vocabulary.probe(TEXT, CONTEXT)
+    result = ablation.ablate(loaded.model, loaded.vocabulary, probe)
+    rows = list(csv.DictReader(io.StringIO(exports.ablation_csv(result))))
+    assert {row["mean_attention"] for row in rows} == {""}
