@@ -3,6 +3,7 @@
 A choice is a position; its label (`3 · the`) is what people, the browser and the address see.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -45,12 +46,13 @@ def checkpoint() -> Checkpoint:
             "or put .npz files into the artifacts folder; Overview lists what it holds"
         )
     names = [entry.name for entry in loaded]
-    return loaded[_choose(st.selectbox, "Checkpoint", "checkpoint", names)]
+    default = loaded.index(best_checkpoint())
+    return loaded[_choose(st.selectbox, "Checkpoint", "checkpoint", names, default)]
 
 
-def first_checkpoint() -> Checkpoint:
-    """Return the checkpoint that is open before anybody picks one."""
-    return next(iter(state.library().checkpoints.values()))
+def best_checkpoint() -> Checkpoint:
+    """Return what is open before anybody picks: the lowest test loss, or the first."""
+    return min(state.library().checkpoints.values(), key=_test_loss)
 
 
 def step(of: Checkpoint, *, second: bool = False) -> str | None:
@@ -270,6 +272,11 @@ def model_name(of: View) -> str:
 
 
 # -- parts
+
+
+def _test_loss(of: Checkpoint) -> float:
+    loss = of.metadata.get("metrics", {}).get("test_loss")
+    return loss if isinstance(loss, float) else math.inf
 
 
 def _choose(

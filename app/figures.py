@@ -19,15 +19,15 @@ import numpy as np
 from jaxtyping import Float
 from plotly.basedatatypes import BaseFigure
 
-from wordlm_core.lens.ablation import AblationResult, Effect, HeadEffect
+from wordlm_core.lens.ablation import AblationResult, Effect
 from wordlm_core.lens.attention import AttentionResult
 
 MARK, MUTED = "#000004", "#000005"
 _MODEL_COLOUR = {"mlp": "#000001", "attention": "#000002", "multihead": "#000003"}
 _MODEL_NAME = {
-    "mlp": "MLP",
-    "attention": "Attention, one head",
-    "multihead": "Attention, several heads",
+    "mlp": ("MLP", "fixed window"),
+    "attention": ("Attention", "one head"),
+    "multihead": ("Attention", "several heads"),
 }
 _DASH = {"mlp": "dot", "attention": "solid", "multihead": "dash"}
 _TEXT, _GRID, _PAPER = "#000037", "#000039", "#000038"
@@ -95,7 +95,7 @@ def toolbar(name: str, image: str) -> dict[str, Any]:
 
 def model_name(kind: str) -> str:
     """Return a kind of model in words."""
-    return _MODEL_NAME.get(kind, kind)
+    return ", ".join(_MODEL_NAME.get(kind, (kind,)))
 
 
 def escape(text: str) -> str:
@@ -156,11 +156,14 @@ def attention_heatmap(
     if n > _CELLS_UP_TO:
         heat["customdata"] = np.indices((n, n)).transpose(1, 2, 0).tolist()
     pitch = _pitch(n)
+    size = _tick_size(pitch)
+    wide = _width(tokens, size)
+    below = round(wide if n > _CELLS_UP_TO else 0.7 * (wide + size)) + 34
     layout = {
-        "height": round(pitch * n + 104),
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": _slanted(_tokens(tokens, "key (source)", size=_tick_size(pitch))),
-        "yaxis": _tokens(tokens, "query (receiver)", size=_tick_size(pitch), reverse=True),
+        "height": round(pitch * n) + below + 8,
+        "margin": _margin(t=8, left=wide + 28, bottom=below, right=76 if colour_bar else 12),
+        "xaxis": _slanted(_tokens(tokens, "key (source)", size=size)),
+        "yaxis": _tokens(tokens, "query (receiver)", size=size, reverse=True),
         "shapes": [_frame(-0.5, n - 0.5, query - 0.5, query + 0.5)],
     }
     strongest = int(np.argmax(weights[query]))
@@ -179,7 +182,8 @@ def attention_grid(result: AttentionResult, layer: int, head: int, query: int) -
     columns = min(n_head, 4)
     rows = math.ceil(n_head / columns)
     data: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"height": 86 * rows + 24, "margin": _margin(t=22), "shapes": []}
+    layout: dict[str, Any] = {"height": 86 * rows + 24, "shapes": []}
+    layout["margin"] = _margin(t=22, left=8, bottom=6, right=8)
     titles: list[dict[str, Any]] = []
     mask = np.tri(n, dtype=bool)
     for index in range(n_head):
@@ -231,7 +235,7 @@ def kl_bars(panels: Sequence[Panel], position: int) -> Figure:
     pitch = _pitch(n - first)
     layout: dict[str, Any] = {
         "height": round(pitch * (n - first) + 96),
-        "margin": _margin(t=44),
+        "margin": _margin(t=44, left=_width(tokens, _tick_size(pitch)) + 4),
         "barmode": "overlay",
         "bargap": 0.28,
         "shapes": [],
@@ -263,7 +267,9 @@ def next_words(panels: Sequence[Panel], count: int = 5) -> Figure:
     shown = [panel.result.prediction[:count] for panel in panels]
     end = max(entry.prob for entries in shown for entry in entries) * 1.2
     data: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"height": 34 * count + 66, "margin": _margin(t=30)}
+    left = _width([entry.token for entry in shown[0]], 17) + 4
+    margin = _margin(t=48, left=left, bottom=32)
+    layout: dict[str, Any] = {"height": 32 * count + 80, "margin": margin}
     titles: list[dict[str, Any]] = []
     for index, (panel, entries) in enumerate(zip(panels, shown, strict=True)):
         suffix = "" if index == 0 else str(index + 1)
@@ -293,9 +299,9 @@ def next_words(panels: Sequence[Panel], count: int = 5) -> Figure:
                 "showlegend": False,
             }
         )
-        title = _caption(model_name(panel.kind), slot[0], 1.0, bold=True)
+        title = _caption(_two_lines(panel.kind), slot[0], 1.0, bold=False)
         font = {"size": 16, "color": _colour(panel.kind)}
-        titles.append(title | {"xanchor": "left", "font": font, "yshift": 4})
+        titles.append(title | {"xanchor": "left", "align": "left", "font": font, "yshift": 2})
     layout["annotations"] = titles
     said = (
         f"{model_name(panel.kind)}: {entries[0].token} {percent(entries[0].prob)}"
@@ -334,8 +340,8 @@ def changes(effect: Effect, kind: str) -> Figure:
     ]
     axis = _tokens([change.token for change in rows], "", size=15, reverse=True)
     layout = {
-        "height": 36 * len(rows) + 74,
-        "margin": _margin(t=8),
+        "height": 36 * len(rows) + 60,
+        "margin": _margin(t=8, left=_width([change.token for change in rows], 15) + 4),
         "bargap": 0.2,
         "xaxis": _measure("probability of the next word", [0.0, end]) | {"tickformat": ".0%"},
         "yaxis": axis | {"ticklabelstandoff": 6},
@@ -386,16 +392,16 @@ def effect_scatter(result: AblationResult, kind: str, position: int) -> Figure:
     }
     layout = {
         "height": 400,
-        "margin": _margin(t=14),
+        "margin": _margin(t=14, left=64),
         "xaxis": _measure("attention from the last position", [0.0, ends[0]]),
-        "yaxis": _measure("KL in nats", [0.0, ends[1]]),
+        "yaxis": _measure("KL in nats", [-0.13 * ends[1], ends[1]]),
         "shapes": [
             _dotted({"x0": share, "x1": share, "y0": 0, "y1": 1, "yref": "paper"}),
             _dotted({"y0": mean, "y1": mean, "x0": 0, "x1": 1, "xref": "paper"}),
         ],
         "annotations": [
             _corner("mattered but was<br>not looked at", 0.01, 0.99),
-            _corner("looked at but<br>did not matter", 0.99, 0.01),
+            _corner("looked at but<br>did not matter", 0.99, 0.0),
         ],
     }
     return Figure(
@@ -404,37 +410,6 @@ def effect_scatter(result: AblationResult, kind: str, position: int) -> Figure:
         + ("none" if result.rank_correlation is None else f"{result.rank_correlation:.2f}")
         + ".",
     )
-
-
-def head_bars(heads: Sequence[HeadEffect], kind: str) -> Figure:
-    """Draw the KL of switching each head off."""
-    kl = np.array([head.kl for head in heads])
-    finite = kl[np.isfinite(kl)]
-    end = max(float(finite.max(initial=0)), 1e-3) * 1.3
-    labels = [
-        f"head {head.head}" if heads[-1].layer == 0 else f"layer {head.layer}, head {head.head}"
-        for head in heads
-    ]
-    data = {
-        "type": "bar",
-        "orientation": "h",
-        "x": np.where(np.isfinite(kl), kl, end),
-        "y": np.arange(len(heads)),
-        "marker": {"color": _colour(kind)},
-        "text": [nats(value) for value in kl],
-        "textposition": "outside",
-        "textfont": {"size": 14, "color": _TEXT},
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-    }
-    layout = {
-        "height": 44 * len(heads) + 72,
-        "margin": _margin(t=8),
-        "xaxis": _measure("KL in nats", [0.0, end]),
-        "yaxis": _tokens(labels, "", size=15, reverse=True) | {"ticklabelstandoff": 6},
-    }
-    said = ", ".join(f"{label}: {nats(value)}" for label, value in zip(labels, kl, strict=True))
-    return Figure({"data": [data], "layout": layout}, f"KL of switching heads off. {said}.")
 
 
 # -- overview
@@ -450,6 +425,7 @@ def learning_curves(traces: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]])
     """
     data: list[dict[str, Any]] = []
     said: list[str] = []
+    names: list[dict[str, Any]] = []
     for kind, runs in traces.items():
         line = {"color": _colour(kind), "dash": _DASH.get(kind, "solid")}
         curves = [_curve(run) for run in runs]
@@ -463,22 +439,17 @@ def learning_curves(traces: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]])
         alike = [y for x, y in curves if np.array_equal(x, steps)]
         mean = np.mean(alike, axis=0)
         data.append(_line(steps, mean, model_name(kind), line | {"width": 3.5}))
+        names.append(_at_the_end(steps, mean, kind))
         said.append(f"{kind} ends at {mean[-1]:.3f}")
     late = [y[x > 1] for x, y in map(_curve, itertools.chain.from_iterable(traces.values()))]
     ends = _room(np.concatenate(late))
     layout = {
         "height": 360,
-        "margin": _margin(t=8),
+        "margin": _margin(t=8, left=64),
         "xaxis": _measure("training step", None),
         "yaxis": _measure("validation loss (nats a token)", ends),
-        "showlegend": True,
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 1.02,
-            "yanchor": "bottom",
-            "font": {"size": 15},
-        },
+        "annotations": names,
+        "showlegend": False,
         "hovermode": "x unified",
     }
     return Figure({"data": data, "layout": layout}, f"Validation loss: {'; '.join(said)}.")
@@ -511,12 +482,12 @@ def seeds(values: Mapping[str, Sequence[float]], title: str) -> Figure:
         }
         for index, (kind, mean) in enumerate(zip(kinds, means, strict=True))
     ]
+    names = [model_name(kind) for kind in kinds]
     layout = {
-        "height": 62 * len(kinds) + 78,
-        "margin": _margin(t=8),
+        "height": 62 * len(kinds) + 60,
+        "margin": _margin(t=8, left=_width(names, 15) + 4),
         "xaxis": _measure(title, None),
-        "yaxis": _tokens([model_name(kind) for kind in kinds], "", size=15, reverse=True)
-        | {"ticklabelstandoff": 6},
+        "yaxis": _tokens(names, "", size=15, reverse=True) | {"ticklabelstandoff": 6},
         "shapes": shapes,
     }
     said = ", ".join(f"{kind} {mean:.2f}" for kind, mean in zip(kinds, means, strict=True))
@@ -544,11 +515,11 @@ def _tokens(
         "ticktext": [escape(_short(label)) for label in labels],
         "ticks": "",
         "tickfont": {"size": size, "color": _TEXT},
-        "title": {"text": title, "font": {"size": 15}, "standoff": 8},
+        "title": {"text": title, "font": {"size": 15, "color": _TEXT}, "standoff": 8},
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,
-        "automargin": True,
+        "automargin": False,
     }
 
 
@@ -561,14 +532,14 @@ def _slanted(axis: dict[str, Any]) -> dict[str, Any]:
 
 def _measure(title: str, ends: list[float] | None) -> dict[str, Any]:
     axis: dict[str, Any] = {
-        "title": {"text": title, "font": {"size": 15}, "standoff": 8},
+        "title": {"text": title, "font": {"size": 15, "color": _TEXT}, "standoff": 8},
         "tickfont": {"size": 14, "color": _TEXT},
         "nticks": 5,
         "gridcolor": _GRID,
         "showgrid": True,
         "zeroline": False,
         "fixedrange": True,
-        "automargin": True,
+        "automargin": False,
     }
     return axis if ends is None else axis | {"range": ends}
 
@@ -593,8 +564,14 @@ def _slot(index: int, count: int, *, gap: float = 0.08) -> list[float]:
     return [max(0.0, start), min(1.0, start + width)]
 
 
-def _margin(*, t: int) -> dict[str, int]:
-    return {"l": 8, "r": 12, "t": t, "b": 8}
+def _margin(*, t: int, left: int, bottom: int = 52, right: int = 12) -> dict[str, Any]:
+    """Return fixed margins: measuring them would draw every figure twice in the browser."""
+    return {"l": left, "r": right, "t": t, "b": bottom, "pad": 4, "autoexpand": False}
+
+
+def _width(labels: Sequence[str], size: int) -> int:
+    """Return about how many pixels the longest label needs."""
+    return 14 + math.ceil(0.56 * size * max(len(_short(label)) for label in labels))
 
 
 def _frame(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
@@ -637,11 +614,11 @@ def _corner(text: str, x: float, y: float) -> dict[str, Any]:
 
 def _colour_bar(title: str) -> dict[str, Any]:
     return {
-        "title": {"text": title, "side": "right", "font": {"size": 13}},
+        "title": {"text": title, "side": "right", "font": {"size": 14, "color": _TEXT}},
         "thickness": 10,
         "outlinewidth": 0,
         "tickvals": [0, 0.25, 0.5, 0.75, 1],
-        "tickfont": {"size": 13},
+        "tickfont": {"size": 14, "color": _TEXT},
         "xpad": 6,
         "len": 1,
     }
@@ -722,6 +699,11 @@ def _effect_bars(panel: Panel, end: float) -> dict[str, Any]:
     }
 
 
+def _two_lines(kind: str) -> str:
+    family, *variant = _MODEL_NAME.get(kind, (escape(kind),))
+    return "<br>".join([f"<b>{family}</b>", *variant])
+
+
 def _panel_title(panel: Panel) -> str:
     first = panel.result.prediction[0]
     return f"<b>{escape(panel.name)}</b><br>“{escape(_short(first.token))}” {percent(first.prob)}"
@@ -747,13 +729,27 @@ def _curve(trace: Sequence[Mapping[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(steps), np.asarray(losses, dtype=float)
 
 
+def _at_the_end(x: np.ndarray, y: np.ndarray, kind: str) -> dict[str, Any]:
+    """Return a curve's name, standing on its last point."""
+    return {
+        "text": f"<b>{escape(model_name(kind))}</b>",
+        "x": int(x[-1]),
+        "y": float(y[-1]),
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "yshift": 6,
+        "showarrow": False,
+        "font": {"size": 15, "color": _colour(kind)},
+    }
+
+
 def _room(values: np.ndarray) -> list[float] | None:
     """Return the ends of an axis with a little room around the values."""
     if not len(values):
         return None
     low, high = float(values.min()), float(values.max())
     room = 0.08 * (high - low) + 1e-3
-    return [low - room, high + room]
+    return [low - room, high + 2 * room]
 
 
 def _line(x: np.ndarray, y: np.ndarray, name: str, line: dict[str, Any]) -> dict[str, Any]:

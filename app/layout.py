@@ -17,7 +17,14 @@ import streamlit as st
 from app import figures, settings, state
 from app.figures import Figure
 from wordlm_core.errors import TextError, WordLMError
-from wordlm_core.lens.ablation import AblationResult, Effect, ShuffleResult, TokenProb
+from wordlm_core.lens.ablation import (
+    AblationResult,
+    Change,
+    Effect,
+    HeadEffect,
+    ShuffleResult,
+    TokenProb,
+)
 from wordlm_core.lens.attention import RowSteps
 from wordlm_core.text import UNK
 from wordlm_core.vocabulary import Vocabulary
@@ -326,6 +333,21 @@ def unknown_seen(vocabulary: Vocabulary, replacement: str | None) -> None:
         )
 
 
+def heads_off(effects: Sequence[HeadEffect]) -> None:
+    """Draw what switching each head off did to the prediction."""
+    most = max((effect.kl for effect in effects if math.isfinite(effect.kl)), default=0.0)
+    rows: list[list[Cell]] = [
+        [
+            f"head {effect.head}" if effects[-1].layer == 0 else f"{effect.layer}, {effect.head}",
+            _change(effect.changes[0]),
+            Bar(figures.nats(effect.kl), min(effect.kl, most) / most if most else 0.0),
+        ]
+        for effect in effects
+    ]
+    heads = ("head", "largest change", "KL in nats")
+    table(heads, rows, words=(0, 1), label="The prediction without each head")
+
+
 def shuffled(results: Sequence[tuple[str, ShuffleResult]]) -> None:
     """Draw the new order, and for each model what it did to the prediction."""
     words = " ".join(_mark(token, "token") for token in results[0][1].tokens)
@@ -358,9 +380,13 @@ def _likeliest(predicted: Sequence[TokenProb]) -> str:
 def _moves(of: Effect) -> list[str | tuple[str, str]]:
     parts: list[str | tuple[str, str]] = []
     for change in of.changes[:2]:
-        ends = f" {figures.percent(change.before)} → {figures.percent(change.after)}"
+        ends = _change(change).removeprefix(change.token)
         parts += [", " if parts else "", (change.token, "token"), ends]
     return [*parts, "."]
+
+
+def _change(of: Change) -> str:
+    return f"{of.token} {figures.percent(of.before)} → {figures.percent(of.after)}"
 
 
 def _text(text: str) -> str:

@@ -17,7 +17,7 @@ layout.hero(
     "Every answer is computed live, on your own sentence, by models small enough to read.",
 )
 if library.checkpoints:
-    checkpoint = controls.first_checkpoint()
+    checkpoint = controls.best_checkpoint()
     probe = controls.probe(checkpoint)
     views = controls.rivals(state.view(checkpoint, checkpoint.selected_label, probe))
     layout.section("What comes next?", NEXT)

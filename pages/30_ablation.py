@@ -65,7 +65,7 @@ with others:
     layout.section("Switch a head off", "Its output is set to zero and the rest computed again.")
     if view.model.n_head > 0:
         off = state.lens(view, ablation.knock_out, view.model, view.vocabulary, probe)
-        layout.plot(figures.head_bars(off, view.model.kind), "heads_off")
+        layout.heads_off(off)
     else:
         layout.help_line("The MLP has no head to switch off.")
     layout.section("Shuffle the earlier words", ORDER)

@@ -158,11 +158,7 @@ def test_the_scatter_draws_attention_against_kl_and_names_its_corners(panels):
     assert "mattered but was<br>not looked at" in named
 
 
-def test_heads_and_next_words(checkpoints, panels):
-    probe = tiny.VOCABULARY.probe(REPEATED, tiny.CONTEXT)
-    off = ablation.knock_out(checkpoints["multihead"].model, tiny.VOCABULARY, probe)
-    bars = figures.head_bars(off, "multihead").spec["data"][0]
-    assert bars["x"].tolist() == [head.kl for head in off]
+def test_next_words_are_drawn_a_panel_a_model(panels):
     words = figures.next_words(panels).spec
     assert [trace["marker"]["color"] for trace in words["data"]] == [
         "#000001",
