@@ -13,7 +13,7 @@ from app import layout, settings, state
 from app.figures import Panel
 from app.state import View
 from wordlm_core.checkpoint import Checkpoint, step_number
-from wordlm_core.errors import CheckpointError
+from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.lens import ablation
 from wordlm_core.lens.ablation import AblationResult, ShuffleResult
 from wordlm_core.text import UNK
@@ -28,7 +28,6 @@ PRESETS = (
 )
 _PRESET_LABELS = ("a red ball", "repeated words", "I will help", "thank", "an unknown word")
 _LISTED = 6
-_KIND = {"mlp": "MLP", "attention": "one head", "multihead": "heads"}
 _TAKE_AWAY = ("`<UNK>`", "another word", "deleted")
 _BY_UNKNOWN, _BY_WORD, _DELETED = range(3)
 
@@ -102,6 +101,15 @@ def probe(of: Checkpoint) -> Probe:
     read = of.vocabulary.probe(typed, of.model.config.context_length)
     layout.note(*_remarks(read, of.model.config.context_length))
     return read
+
+
+def probe_or_hint(of: Checkpoint) -> Probe | None:
+    """Read a typed sentence; without one, say so and return None: the page goes on."""
+    try:
+        return probe(of)
+    except TextError as error:
+        layout.refuse(error)
+        return None
 
 
 def require_attention(of: View) -> None:

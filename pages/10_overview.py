@@ -18,10 +18,11 @@ layout.hero(
 )
 if library.checkpoints:
     checkpoint = controls.best_checkpoint()
-    probe = controls.probe(checkpoint)
-    views = controls.rivals(state.view(checkpoint, checkpoint.selected_label, probe))
-    layout.section("What comes next?", NEXT)
-    layout.plot(figures.next_words(controls.panels(views, {})), "next", name="next_words")
+    probe = controls.probe_or_hint(checkpoint)
+    if probe is not None:
+        views = controls.rivals(state.view(checkpoint, checkpoint.selected_label, probe))
+        layout.section("What comes next?", NEXT)
+        layout.plot(figures.next_words(controls.panels(views, {})), "next", name="next_words")
 layout.cards(
     ("20_attention.py", "**Attention** · Where does each position look?", ":material/grid_on:"),
     ("30_ablation.py", "**Ablation** · Take a word away: what changes?", ":material/content_cut:"),

@@ -156,7 +156,7 @@ class Checkpoint:
         label = self.resolve_step(step)
         if label is None or label == self.selected_label:
             return self.model.weights[_EMBEDDING]
-        return self.embeddings[label].astype(np.float32)
+        return self.embeddings[label].astype(np.float64)
 
     def model_at(self, step: str | int | None) -> LanguageModel:
         """Return the whole model at a step (None: the selected weights).
@@ -236,7 +236,8 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
 def save(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint: aside, fsync, replace. The name is taken as it is."""
     selected = checkpoint.selected_label
-    arrays = {f"state__{name}": array for name, array in checkpoint.model.weights.items()}
+    weights = checkpoint.model.weights
+    arrays = {f"state__{name}": array.astype(np.float32) for name, array in weights.items()}
     for label, array in checkpoint.embeddings.items():
         dtype = np.float32 if label == selected else np.float16
         arrays[f"embedding__{label}"] = array.astype(dtype)

@@ -397,7 +397,9 @@ def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = Non
     Computed with the training forward (full padded windows), summed in float64.
     """
     module = models.family(model.family)
-    weights = {name: torch.from_numpy(array.copy()) for name, array in model.weights.items()}
+    weights = {
+        name: torch.from_numpy(array.astype(np.float32)) for name, array in model.weights.items()
+    }
     total, count = 0.0, min(len(windows), limit or len(windows))
     with torch.no_grad():
         for batch in _batches(count):

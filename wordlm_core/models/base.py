@@ -64,7 +64,8 @@ def _peak(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch 1"
 class Trace:
     """All that a lens reads from one forward pass over one probe.
 
-    Float32 for word models, float64 for microgpt. Fields that a family lacks are None.
+    Float64: near-ties in a ranking must not hang on rounding. Fields that a family lacks are
+    None.
 
     Attributes:
         ids: Token ids.
@@ -157,12 +158,14 @@ class LanguageModel(Protocol):
 
 
 def freeze(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return float32 copies or views of `weights` that nobody can write to."""
-    frozen = {}
+    """Return float64 copies of `weights` that nobody can write to.
+
+    Files and training hold float32; float64 costs a lens 15 to 40% more time and keeps its
+    numbers equal to the formulas' to well under any digit that is shown.
+    """
+    frozen: dict[str, np.ndarray] = {}
     for name, array in weights.items():
-        own = np.ascontiguousarray(array, dtype=np.float32)
-        if own is array and array.flags.writeable:
-            own = array.copy()
+        own = np.array(array, dtype=np.float64, order="C")
         own.setflags(write=False)
         frozen[name] = own
     return frozen
