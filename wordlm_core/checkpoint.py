@@ -35,6 +35,7 @@ from wordlm_core.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
 # Other .npz files that ship beside checkpoints: see `lens.receipt` and `lens.survey`.
+RESUME_SUFFIX = ".resume.npz"
 NOT_CHECKPOINTS = ("ngrams.npz", "survey.npz")
 MAX_BYTES = 180 * 2**20
 MAX_MEMBERS = 5_000
@@ -51,7 +52,7 @@ _ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-_EMBEDDING = "token_embedding.weight"
+EMBEDDING = "token_embedding.weight"
 _LABEL = re.compile(r"(?:selected_)?step_(\d{1,9})")
 _FAMILY_OF_KIND = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
 
@@ -88,13 +89,13 @@ class Checkpoint:
         metadata: dict[str, Any],
         stored: Mapping[str, Weights],
     ) -> "Checkpoint":
-        """Build a checkpoint from whole weights by label, in step order."""
+        """Build a checkpoint from whole weights, or embeddings alone, by label in step order."""
         snapshots = {
-            label: {name: array for name, array in weights.items() if name != _EMBEDDING}
+            label: {name: array for name, array in weights.items() if name != EMBEDDING}
             for label, weights in stored.items()
-            if not label.startswith("selected_")
+            if not label.startswith("selected_") and len(weights) > 1
         }
-        embeddings = {label: weights[_EMBEDDING] for label, weights in stored.items()}
+        embeddings = {label: weights[EMBEDDING] for label, weights in stored.items()}
         return cls(
             "untitled",
             None,
@@ -155,7 +156,7 @@ class Checkpoint:
         """Return the token embeddings at a step (None: of the selected weights)."""
         label = self.resolve_step(step)
         if label is None or label == self.selected_label:
-            return self.model.weights[_EMBEDDING]
+            return self.model.weights[EMBEDDING]
         return self.embeddings[label].astype(np.float64)
 
     def model_at(self, step: str | int | None) -> LanguageModel:
@@ -174,7 +175,7 @@ class Checkpoint:
                 f"{self.name} stores only the embeddings at {label}; whole weights: {have}"
             )
         module = models.family(self.model.family)
-        weights = {_EMBEDDING: self.embeddings[label], **self.snapshots[label]}
+        weights = {EMBEDDING: self.embeddings[label], **self.snapshots[label]}
         return module.build(self.model.config, weights)
 
 
@@ -209,7 +210,7 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         raise CheckpointError("it holds no weights (no state__ arrays), so it is no checkpoint")
     model = _build_model(state, metadata)
     vocabulary = _find_vocabulary(metadata, path)
-    vocab_size, d_model = model.weights[_EMBEDDING].shape
+    vocab_size, d_model = model.weights[EMBEDDING].shape
     if len(vocabulary) != vocab_size:
         raise CheckpointError(
             f"its vocabulary has {len(vocabulary):,} tokens but its embedding {vocab_size:,} rows"
@@ -262,12 +263,12 @@ def load_folder(folder: Path) -> tuple[dict[str, Checkpoint], dict[str, str]]:
 
     Returns:
         Checkpoints by file name, and the reason for each file that is unreadable.
-        `NOT_CHECKPOINTS` are passed over.
+        `NOT_CHECKPOINTS` and the states of unfinished trainings are passed over.
     """
     good: dict[str, Checkpoint] = {}
     bad: dict[str, str] = {}
     for path in sorted(folder.glob("*.npz")):
-        if path.name in NOT_CHECKPOINTS:
+        if path.name in NOT_CHECKPOINTS or path.name.endswith(RESUME_SUFFIX):
             continue
         try:
             good[path.name] = load(path)
@@ -353,7 +354,7 @@ def _snapshots(
                 f"snapshot__{key} has shape {array.shape}, expected {model.weights[name].shape}"
             )
         found.setdefault(label, {})[name] = array
-    wanted = set(model.weights) - {_EMBEDDING}
+    wanted = set(model.weights) - {EMBEDDING}
     for label, weights in found.items():
         if set(weights) != wanted:
             raise CheckpointError(f"the snapshot at {label} lacks some weights")

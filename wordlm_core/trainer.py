@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from wordlm_core import models
-from wordlm_core.checkpoint import Checkpoint, read_arrays, write_arrays
+from wordlm_core.checkpoint import EMBEDDING, RESUME_SUFFIX, Checkpoint, read_arrays, write_arrays
 from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
 from wordlm_core.models._torch_ops import head_loss
 from wordlm_core.models.base import LanguageModel, check_sizes, count_parameters
@@ -27,6 +27,9 @@ VALIDATION_WINDOWS = 20_000
 EVALUATIONS = 8
 _SEED_OFFSET_OF_BATCHES = 10_000
 _SAVE_SECONDS = 30.0
+# The history of a checkpoint must stay well below what its reader accepts.
+_MAX_HISTORY_BYTES = 60 * 2**20
+_MAX_FLOAT16 = float(np.finfo(np.float16).max)
 _MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
 _DEFAULTS = {"mlp": (1e-3, 1e-4), "attention": (3e-3, 1e-3)}
 _MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
@@ -140,14 +143,7 @@ class Trainer:
         """
         self.config, self.data = config, data
         self._family = models.family(config.family)
-        self.model_config = self._family.config_for(
-            vocab_size=len(data.vocabulary),
-            context_length=config.context_length,
-            d_model=config.d_model,
-            hidden=config.hidden,
-            n_head=config.n_head,
-            positions=config.positions,
-        )
+        self.model_config = model_config(config, len(data.vocabulary))
         torch.manual_seed(config.seed)
         weights = self._family.initial_weights(self.model_config)
         self._state = _State({k: v.requires_grad_() for k, v in weights.items()}, {})
@@ -276,9 +272,27 @@ class Trainer:
         return {k: v.detach().numpy().copy() for k, v in self._state.weights.items()}
 
     def _store(self, step: int) -> None:
-        self._state.stored[step] = {
-            name: array.astype(np.float16) for name, array in self._copy_weights().items()
-        }
+        """Keep this step's embedding and, where there is room, its other weights."""
+        weights = self._copy_weights()
+        if max(float(np.abs(array).max()) for array in weights.values()) > _MAX_FLOAT16:
+            raise NonFiniteLossError(
+                f"the weights outgrew float16 at step {step}: the learning rate "
+                f"{self.config.rate:g} is probably too high"
+            )
+        index, embedding = step // self._every, weights[EMBEDDING]
+        whole = sum(array.size for array in weights.values())
+        if index % self._stride(whole) == 0:
+            kept = weights
+        elif index % self._stride(embedding.size) == 0:
+            kept = {EMBEDDING: embedding}
+        else:
+            return
+        self._state.stored[step] = {k: v.astype(np.float16) for k, v in kept.items()}
+
+    def _stride(self, size: int) -> int:
+        """Return at every how many evaluations `size` float16 numbers may be kept."""
+        evaluations = self.config.steps // self._every + 1
+        return math.ceil(evaluations * size * 2 / _MAX_HISTORY_BYTES)
 
     # -- what comes out
 
@@ -352,11 +366,16 @@ class Trainer:
 
     def _load(self, path: Path) -> None:
         read_only, record = read_arrays(path, limit=_MAX_STATE_BYTES)
-        arrays = {name: array.copy() for name, array in read_only.items()}
         if record.get("owner") != self._owner():
             raise CheckpointError(
                 f"{path.name} belongs to a training with other settings or another corpus"
             )
+        try:
+            self._take({name: array.copy() for name, array in read_only.items()}, record)
+        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+            raise CheckpointError(f"{path.name} is incomplete: start the training anew") from error
+
+    def _take(self, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> None:
         state = self._state
         with torch.no_grad():
             for name, tensor in state.weights.items():
@@ -364,7 +383,7 @@ class Trainer:
                 self._optimiser.state[tensor] = {
                     part: torch.from_numpy(arrays[f"adam__{part}__{name}"])
                     for part in ("step", "exp_avg", "exp_avg_sq")
-                    if f"adam__{part}__{name}" in arrays
+                    if record["step"]
                 }
         self._generator.set_state(torch.from_numpy(arrays["generator"]))
         state.best = {k: arrays[f"best__{k}"] for k in state.weights}
@@ -386,9 +405,25 @@ class Trainer:
         }
 
 
+def model_config(config: TrainConfig, vocab_size: int) -> Any:
+    """Return the sizes of the model that a training builds.
+
+    Raises:
+        ConfigError: They are out of range, or the heads do not divide the width.
+    """
+    return models.family(config.family).config_for(
+        vocab_size=vocab_size,
+        context_length=config.context_length,
+        d_model=config.d_model,
+        hidden=config.hidden,
+        n_head=config.n_head,
+        positions=config.positions,
+    )
+
+
 def resume_path(out: Path) -> Path:
     """Return where the state of a training that writes `out` is kept until its end."""
-    return out.with_name(f"{out.name}.resume.npz")
+    return out.with_name(out.name + RESUME_SUFFIX)
 
 
 def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = None) -> float:

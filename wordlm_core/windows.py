@@ -114,6 +114,7 @@ def prepare(
     max_vocab: int,
     min_freq: int,
     vocabulary: Vocabulary | None = None,
+    needed: Sequence[str] = SPLITS,
 ) -> Dataset:
     """Split a corpus, build its vocabulary from the training documents, make windows.
 
@@ -123,6 +124,7 @@ def prepare(
         max_vocab: Vocabulary limit, specials included.
         min_freq: Least count of a kept token.
         vocabulary: Use this one instead of building one (to evaluate a saved model).
+        needed: Splits that must hold a document.
 
     Raises:
         CorpusError: A split has no document, or no training document fills a context.
@@ -132,7 +134,7 @@ def prepare(
     tokens: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
     for text in sorted(unique, key=lambda text: hashlib.sha256(text.encode()).hexdigest()):
         tokens[split_of(text)].append(tokenise(text))
-    _require_every_split(tokens)
+    _require_splits(tokens, needed)
     if vocabulary is None:
         _require_context(tokens["train"], context_length)
         vocabulary = Vocabulary.build(tokens["train"], min_freq=min_freq, max_vocab=max_vocab)
@@ -148,8 +150,8 @@ def prepare(
     return Dataset(corpus, vocabulary, splits, audit)
 
 
-def _require_every_split(tokens: dict[str, list[list[str]]]) -> None:
-    empty = [split for split in SPLITS if not tokens[split]]
+def _require_splits(tokens: dict[str, list[list[str]]], needed: Sequence[str]) -> None:
+    empty = [split for split in needed if not tokens[split]]
     if empty:
         have = sum(map(len, tokens.values()))
         raise CorpusError(
