@@ -12,6 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+# Matrices here are small: more threads only cost, and several commands may run at once. NumPy
+# reads this when it is first imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from wordlm_core import commands
 from wordlm_core.errors import WordLMError
 from wordlm_core.tables import render
@@ -40,14 +44,17 @@ def build_parser() -> argparse.ArgumentParser:
 
     add("inspect", commands.inspect, _checkpoint)
     add("attend", commands.attend, _checkpoint, _step, _text)
+    add("row", commands.row, _checkpoint, _step, _text, _place)
     add("ablate", commands.ablate, _checkpoint, _step, _text, _ablation, _top)
     add("knockout", commands.knockout, _checkpoint, _step, _text, _top)
+    add("shuffle", commands.shuffle, _checkpoint, _step, _text, _seed, _top)
     add("logits", commands.logit_view, _checkpoint, _step, _text, _position, _top)
     add("neighbours", commands.nearest, _checkpoint, _step, _word, _top)
+    add("history", commands.history, _checkpoint, _word, _top)
     add("trajectory", commands.paths, _checkpoints, _words)
     add("contextual", commands.context, _checkpoint, _step, _two_texts, _top)
     add("next", commands.next_word, _checkpoint, _step, _text, _sampling, _limit)
-    add("generate", commands.generate, _checkpoint, _step, _sampling, _generation)
+    add("generate", commands.generate, _checkpoint, _step, _sampling, _seed, _generation)
     add("receipt", commands.corpus_receipt, _checkpoint, _step, _text, _ngrams, _top)
     add("train", commands.train, _corpus, _sizes, _one_training)
     add("evaluate", commands.evaluate, _checkpoint, _step, _corpus, _split)
@@ -87,6 +94,16 @@ def _position(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--position", type=int, default=-1, help="index into tokens; default last")
 
 
+def _place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--query", type=int, default=-1, help="index into tokens; default last")
+    parser.add_argument("--layer", type=int, default=0)
+    parser.add_argument("--head", type=int, default=0)
+
+
+def _seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=0, help="of the random draw (default 0)")
+
+
 def _ablation(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--replace", metavar="TOKEN", help="replace by this token, not <UNK>")
@@ -115,7 +132,6 @@ def _sampling(parser: argparse.ArgumentParser) -> None:
 
 def _generation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", default="", help="what to continue; default: from <BOS>")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-tokens", type=_count, default=30)
     parser.add_argument("--samples", type=_count, default=1)
 
@@ -194,13 +210,26 @@ def main(argv: list[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         answer = args.run(args)
+        return _print(_json(answer) if args.json else render(answer))
     except WordLMError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"error: {stopped or 'interrupted'}", file=sys.stderr)
         return 128 + signal.SIGINT
-    print(_json(answer) if args.json else render(answer))
+
+
+def _print(text: str) -> int:
+    """Print an answer; a reader that went away early is no error, a full disk is one."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at exit: give it something that can be flushed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"error: the answer could not be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     return 0
 
 
@@ -209,8 +238,7 @@ def _json(answer: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    # Matrices here are small: more threads only cost, and several commands may run at once.
-    # NumPy reads this when it is first used, so it only helps where nothing imported it yet.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if sys.stdout is None:  # started with stdout closed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8")  # pyright: ignore[reportAttributeAccessIssue]
     raise SystemExit(main())

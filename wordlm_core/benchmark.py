@@ -18,7 +18,15 @@ from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.files import replacing
-from wordlm_core.trainer import VALIDATION_WINDOWS, Progress, TrainConfig, Trainer, resume_path
+from wordlm_core.trainer import (
+    EVALUATIONS,
+    VALIDATION_WINDOWS,
+    Progress,
+    TrainConfig,
+    Trainer,
+    model_config,
+    resume_path,
+)
 from wordlm_core.windows import SPLIT_SEED, Dataset, prepare
 
 HEADS = {"mlp": 0, "attention": 1, "multihead": 4}
@@ -35,6 +43,7 @@ def run(
     seeds: Sequence[int] = SEEDS,
     base: TrainConfig | None = None,
     report: Report = lambda kind, seed, progress: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train or take up every run, write `benchmark.json` and `vocab.json`.
 
@@ -44,12 +53,14 @@ def run(
         seeds: One run of each kind a seed; sample deviations need two or more.
         base: Settings that all kinds share; each kind uses its own rates.
         report: Called after every step with the kind and the seed.
+        should_stop: Asked before every step.
 
     Returns:
         The content of `benchmark.json`.
 
     Raises:
         CheckpointError: The folder holds a run with other settings under the same name.
+        KeyboardInterrupt: `should_stop` ended it; the state is saved and a later call goes on.
     """
     if not seeds or len(set(seeds)) != len(seeds):
         raise ConfigError("the benchmark needs at least one seed, each named once")
@@ -60,14 +71,22 @@ def run(
         max_vocab=base.max_vocab,
         min_freq=base.min_freq,
     )
-    out.mkdir(parents=True, exist_ok=True)
+    plan = [(kind, seed, _config(base, kind, seed)) for seed in seeds for kind in HEADS]
+    for _, _, config in plan:  # what cannot be built is said before the first hour of training
+        model_config(config, len(data.vocabulary))
+    done = {(kind, seed): _finished(config, data, out, kind) for kind, seed, config in plan}
     _write_json(out / "vocab.json", data.vocabulary.to_json())
     runs: dict[str, list[dict[str, Any]]] = {kind: [] for kind in HEADS}
-    for seed in seeds:
-        for kind in HEADS:
-            path = out / f"{kind}_seed{seed}.npz"
-            done = _run(_config(base, kind, seed), data, path, lambda p: report(kind, seed, p))  # noqa: B023 (called before the next turn)
-            runs[kind].append(_record(done, path.name))
+    for kind, seed, config in plan:
+        path = _path(out, kind, seed)
+        loaded = done[kind, seed] or _train(
+            config,
+            data,
+            path,
+            report=lambda progress, kind=kind, seed=seed: report(kind, seed, progress),
+            should_stop=should_stop,
+        )
+        runs[kind].append(_record(loaded, path.name))
     result = _summary(data, base, runs)
     _write_json(out / "benchmark.json", result)
     return result
@@ -85,22 +104,16 @@ def _config(base: TrainConfig, kind: str, seed: int) -> TrainConfig:
     )
 
 
-def _run(
-    config: TrainConfig, data: Dataset, path: Path, report: Callable[[Progress], None]
-) -> Checkpoint:
-    if path.exists():
-        done = checkpoint.load(path)
-        _require_same(done, config, data, path.name)
-        return done
-    state = resume_path(path)
-    trainer = Trainer(config, data, resume=state if state.exists() else None)
-    trainer.run(report=report, save_to=state)
-    checkpoint.save(trainer.checkpoint(), path)
-    state.unlink(missing_ok=True)
-    return checkpoint.load(path)
+def _path(out: Path, kind: str, seed: int) -> Path:
+    return out / f"{kind}_seed{seed}.npz"
 
 
-def _require_same(done: Checkpoint, config: TrainConfig, data: Dataset, name: str) -> None:
+def _finished(config: TrainConfig, data: Dataset, out: Path, kind: str) -> Checkpoint | None:
+    """Return the run if it is there, refusing one of another training."""
+    path = _path(out, kind, config.seed)
+    if not path.exists():
+        return None
+    done = checkpoint.load(path)
     training = done.metadata.get("training", {})
     same = (
         all(training.get(key) == value for key, value in asdict(config).items())
@@ -109,9 +122,28 @@ def _require_same(done: Checkpoint, config: TrainConfig, data: Dataset, name: st
     )
     if not same:
         raise CheckpointError(
-            f"{name} is there already, but from other settings or another corpus: "
+            f"{path.name} is there already, but from other settings or another corpus: "
             "choose an empty folder, or remove it"
         )
+    resume_path(path).unlink(missing_ok=True)
+    return done
+
+
+def _train(
+    config: TrainConfig,
+    data: Dataset,
+    path: Path,
+    *,
+    report: Callable[[Progress], None],
+    should_stop: Callable[[], bool],
+) -> Checkpoint:
+    state = resume_path(path)
+    trainer = Trainer(config, data, resume=state if state.exists() else None)
+    if not trainer.run(report=report, should_stop=should_stop, save_to=state):
+        raise KeyboardInterrupt(f"stopped at step {trainer.step} of {path.name}: call it again")
+    checkpoint.save(trainer.checkpoint(), path)
+    state.unlink(missing_ok=True)
+    return checkpoint.load(path)
 
 
 def _record(done: Checkpoint, file: str) -> dict[str, Any]:
@@ -157,7 +189,7 @@ def _summary(
             "heads": HEADS,
             "optimiser": "AdamW, constant rate, gradient norm clipped at 1.0",
             "validation": f"first {VALIDATION_WINDOWS:,} validation windows, at step 1, every "
-            f"{max(1, base.steps // 8)} steps and at the last",
+            f"{max(1, base.steps // EVALUATIONS)} steps and at the last",
             "selection": "lowest validation loss; the test split is read once, with its weights",
             "split": f"80/10/10 by a hash of each document's text, seed {SPLIT_SEED}",
             "min_freq": base.min_freq,

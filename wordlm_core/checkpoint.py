@@ -14,13 +14,16 @@ import contextlib
 import hashlib
 import io
 import json
+import logging
 import math
 import re
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +32,7 @@ from jaxtyping import Float
 
 from wordlm_core import models
 from wordlm_core.errors import CheckpointError
-from wordlm_core.files import replacing
+from wordlm_core.files import printable, replacing
 from wordlm_core.models.base import LanguageModel, Weights
 from wordlm_core.vocabulary import Vocabulary
 
@@ -53,7 +56,17 @@ _ZIP_ERRORS = (
     ValueError,
 )
 EMBEDDING = "token_embedding.weight"
-_LABEL = re.compile(r"(?:selected_)?step_(\d{1,9})")
+_log = logging.getLogger(__name__)
+_LABEL = re.compile(r"(?:selected_)?step_([0-9]{1,9})")
+_SELECTED = "selected_"
+# The form that NumPy writes. Its own reader evaluates a header as a Python literal, and a
+# stranger's literal can exhaust memory or the tokenizer.
+_HEADER = re.compile(
+    r"\{'descr': '([<>|=]?[biufcOSUV][0-9]{0,9})', 'fortran_order': (True|False), "
+    r"'shape': \(((?:-?[0-9]{1,18},? ?)*)\), \}\s*"
+)
+_HEADER_SIZES = {b"\x01\x00": "<H", b"\x02\x00": "<I"}
+_MAX_HEADER = 4096
 _FAMILY_OF_KIND = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
 
 
@@ -69,7 +82,6 @@ class Checkpoint:
         metadata: Everything else the file says (corpus, seed, training, metrics, trace).
         embeddings: Token embeddings by step label, in step order.
         snapshots: The other weights at some of those labels.
-        sha256: Hash of the selected weights and the vocabulary: the cache key.
     """
 
     name: str
@@ -79,7 +91,6 @@ class Checkpoint:
     metadata: dict[str, Any]
     embeddings: Mapping[str, Float[np.ndarray, "vocab d_model"]]
     snapshots: Mapping[str, Weights] = field(repr=False)
-    sha256: str
 
     @classmethod
     def from_training(
@@ -91,21 +102,30 @@ class Checkpoint:
     ) -> "Checkpoint":
         """Build a checkpoint from whole weights, or embeddings alone, by label in step order."""
         snapshots = {
-            label: {name: array for name, array in weights.items() if name != EMBEDDING}
+            label: {k: _as_stored(label, array) for k, array in weights.items() if k != EMBEDDING}
             for label, weights in stored.items()
-            if not label.startswith("selected_") and len(weights) > 1
+            if not label.startswith(_SELECTED) and len(weights) > 1
         }
-        embeddings = {label: weights[EMBEDDING] for label, weights in stored.items()}
-        return cls(
-            "untitled",
-            None,
-            model,
-            vocabulary,
-            metadata,
-            embeddings,
-            snapshots,
-            _hash_of(model, vocabulary),
-        )
+        embeddings = {
+            label: _as_stored(label, weights[EMBEDDING]) for label, weights in stored.items()
+        }
+        return cls("untitled", None, model, vocabulary, metadata, embeddings, snapshots)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return a hash of all that a lens reads: the cache key.
+
+        Weights, config, tokens and counts, embeddings and snapshots, each array in the
+        precision it is stored in. The name and the rest of the metadata are no part of it.
+        """
+        vocabulary = [self.vocabulary.itos, sorted(self.vocabulary.counts.items())]
+        text = json.dumps([asdict(self.model.config), vocabulary], sort_keys=True)
+        digest = hashlib.sha256(text.encode())
+        for name, array in sorted(_arrays_of(self).items()):
+            native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+            digest.update(f"{name} {native.dtype} {native.shape}\n".encode())
+            digest.update(native.data)
+        return digest.hexdigest()
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -115,7 +135,7 @@ class Checkpoint:
     @property
     def selected_label(self) -> str | None:
         """Return the label of the selected weights, if the file names one."""
-        return next((label for label in self.steps if label.startswith("selected_")), None)
+        return next((label for label in self.steps if label.startswith(_SELECTED)), None)
 
     @property
     def selected_step(self) -> int | None:
@@ -123,8 +143,7 @@ class Checkpoint:
         label = self.selected_label
         if label is not None:
             return step_number(label)
-        step = self.metadata.get("selected_step")
-        return step if isinstance(step, int) else None
+        return _whole_number(self.metadata.get("selected_step"))
 
     @property
     def whole_steps(self) -> tuple[str, ...]:
@@ -203,7 +222,7 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         CheckpointError: With the reason, in one sentence.
     """
     path = source if isinstance(source, Path) else None
-    label = name or (path.stem if path else "upload")
+    label = name or (printable(path.stem) if path else "upload")
     arrays, metadata = read_arrays(source)
     state = _finite_floats(_with_prefix(arrays, "state__"))
     if not state:
@@ -217,6 +236,9 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         )
     embeddings = _finite_floats(_with_prefix(arrays, "embedding__"))
     embeddings = dict(sorted(embeddings.items(), key=lambda item: step_number(item[0])))
+    selected = [step for step in embeddings if step.startswith(_SELECTED)]
+    if len(selected) > 1:
+        raise CheckpointError(f"it has more than one selected step: {', '.join(selected)}"[:200])
     for step, array in embeddings.items():
         if array.shape != (vocab_size, d_model):
             raise CheckpointError(
@@ -230,21 +252,15 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         metadata=metadata,
         embeddings=embeddings,
         snapshots=_snapshots(arrays, model, embeddings),
-        sha256=_hash_of(model, vocabulary),
     )
 
 
 def save(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint: aside, fsync, replace. The name is taken as it is."""
-    selected = checkpoint.selected_label
-    weights = checkpoint.model.weights
-    arrays = {f"state__{name}": array.astype(np.float32) for name, array in weights.items()}
-    for label, array in checkpoint.embeddings.items():
-        dtype = np.float32 if label == selected else np.float16
-        arrays[f"embedding__{label}"] = array.astype(dtype)
-    for label, weights in checkpoint.snapshots.items():
-        for name, array in weights.items():
-            arrays[f"snapshot__{label}__{name}"] = array.astype(np.float16)
+    arrays = {
+        name: array if name.startswith("state__") else _as_stored(name.split("__")[1], array)
+        for name, array in _arrays_of(checkpoint).items()
+    }
     model = checkpoint.model
     metadata = {
         **checkpoint.metadata,
@@ -262,7 +278,8 @@ def load_folder(folder: Path) -> tuple[dict[str, Checkpoint], dict[str, str]]:
     """Load every checkpoint of a folder.
 
     Returns:
-        Checkpoints by file name, and the reason for each file that is unreadable.
+        Checkpoints by file name, and the reason for each file that is unreadable; whatever
+        is wrong with one file, the others load.
         `NOT_CHECKPOINTS` and the states of unfinished trainings are passed over.
     """
     good: dict[str, Checkpoint] = {}
@@ -270,23 +287,61 @@ def load_folder(folder: Path) -> tuple[dict[str, Checkpoint], dict[str, str]]:
     for path in sorted(folder.glob("*.npz")):
         if path.name in NOT_CHECKPOINTS or path.name.endswith(RESUME_SUFFIX):
             continue
+        name = printable(path.name)
         try:
-            good[path.name] = load(path)
+            good[name] = load(path)
         except CheckpointError as error:
-            bad[path.name] = str(error)
+            bad[name] = str(error)
+        except Exception as error:  # a fault of ours, or no memory: not the other files' loss
+            _log.exception("reading %s failed", name)
+            bad[name] = f"it cannot be read ({type(error).__name__})"
     return good, bad
 
 
+@contextlib.contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Put the file's name before the reason of any `CheckpointError` raised inside."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(f"{printable(path.name)}: {error}") from error
+
+
+def _arrays_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    """Return the arrays of a checkpoint by their names in a file, weights in float32."""
+    arrays: dict[str, np.ndarray] = {
+        f"state__{name}": array.astype(np.float32)
+        for name, array in checkpoint.model.weights.items()
+    }
+    for label, array in checkpoint.embeddings.items():
+        arrays[f"embedding__{label}"] = array
+    for label, weights in checkpoint.snapshots.items():
+        arrays |= {f"snapshot__{label}__{name}": array for name, array in weights.items()}
+    return arrays
+
+
+def _as_stored(label: str, array: np.ndarray) -> np.ndarray:
+    """Return an array in the precision of a file: half, but for the selected weights."""
+    return array.astype(np.float32 if label.startswith(_SELECTED) else np.float16)
+
+
 def _build_model(state: dict[str, np.ndarray], metadata: dict[str, Any]) -> LanguageModel:
-    kind = metadata.get("kind", "attention" if "W_Q.weight" in state else "mlp")
+    kind = metadata.get("kind")
+    if kind is None:
+        kind = "attention" if "W_Q.weight" in state else "mlp"
     if not isinstance(kind, str) or kind not in _FAMILY_OF_KIND:
         known = ", ".join(_FAMILY_OF_KIND)
         raise CheckpointError(f"its kind is {str(kind)[:40]!r}; this version reads {known}")
     family = _FAMILY_OF_KIND[kind]
-    model_class = models.family(family).MODEL
-    options = {} if family == "mlp" else {"context_length": _context_length(metadata)}
+    options: dict[str, Any] = {}
+    if family != "mlp":  # which has no heads, whatever a protocol says of them
+        config = _mapping(metadata.get("model_config"))
+        options = {
+            "n_head": _heads(metadata, kind),
+            "context_length": _whole_number(config.get("context_length")),
+        }
     try:
-        return model_class.from_weights(state, n_head=_heads(metadata, kind), **options)
+        return models.family(family).MODEL.from_weights(state, **options)
     except CheckpointError:
         raise
     except ValueError as error:  # sizes out of range: a config's complaint about a file
@@ -296,15 +351,16 @@ def _build_model(state: dict[str, np.ndarray], metadata: dict[str, Any]) -> Lang
 def _heads(metadata: dict[str, Any], kind: str) -> int:
     config = _mapping(metadata.get("model_config"))
     by_kind = _mapping(_mapping(metadata.get("protocol")).get("heads"))
-    heads = config.get("heads", config.get("n_head", by_kind.get(kind, 1)))
-    if not isinstance(heads, int) or heads < 1:
-        raise CheckpointError(f"its number of heads is {str(heads)[:40]}, not a whole number")
+    said = (config.get("heads"), config.get("n_head"), by_kind.get(kind))
+    stated = next((heads for heads in said if heads is not None), 1)
+    heads = _whole_number(stated)
+    if heads is None or heads < 1:
+        raise CheckpointError(f"its number of heads is {str(stated)[:40]}, not a whole number")
     return heads
 
 
-def _context_length(metadata: dict[str, Any]) -> int | None:
-    length = _mapping(metadata.get("model_config")).get("context_length")
-    return length if isinstance(length, int) else None
+def _whole_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -312,7 +368,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _find_vocabulary(metadata: dict[str, Any], path: Path | None) -> Vocabulary:
-    if "vocabulary" in metadata:
+    if metadata.get("vocabulary") is not None:
         found = Vocabulary.from_json(metadata["vocabulary"], "the vocabulary inside")
         where = "the vocabulary inside"
     else:
@@ -330,15 +386,15 @@ def _find_vocabulary(metadata: dict[str, Any], path: Path | None) -> Vocabulary:
 
 def read_vocabulary(path: Path) -> Vocabulary:
     """Read a `vocab.json`."""
+    name = printable(path.name)
     try:
+        _require_regular(path)
         if path.stat().st_size > MAX_METADATA_BYTES:
-            raise CheckpointError(f"{path.name} is larger than {MAX_METADATA_BYTES:,} bytes")
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError(f"{path.name} is not readable JSON") from error
-    return Vocabulary.from_json(data, path.name)
+            raise CheckpointError(f"{name} is larger than {MAX_METADATA_BYTES:,} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{name} is not readable JSON") from error
+    return Vocabulary.from_json(_parse_json(text, name), name)
 
 
 def _snapshots(
@@ -347,13 +403,16 @@ def _snapshots(
     found: dict[str, dict[str, np.ndarray]] = {}
     for key, array in _finite_floats(_with_prefix(arrays, "snapshot__")).items():
         label, _, name = key.partition("__")
+        key = printable(key[:80])
         if name not in model.weights or label not in embeddings:
-            raise CheckpointError(f"snapshot__{key[:60]} belongs to no weight or stored step")
+            raise CheckpointError(f"snapshot__{key} belongs to no weight or stored step")
         if array.shape != model.weights[name].shape:
             raise CheckpointError(
                 f"snapshot__{key} has shape {array.shape}, expected {model.weights[name].shape}"
             )
-        found.setdefault(label, {})[name] = array
+        # A snapshot may repeat the embedding; the step's own array is the one that is used.
+        if name != EMBEDDING:
+            found.setdefault(label, {})[name] = array
     wanted = set(model.weights) - {EMBEDDING}
     for label, weights in found.items():
         if set(weights) != wanted:
@@ -370,22 +429,14 @@ def _finite_floats(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     checked = {}
     for name, array in arrays.items():
         if array.dtype.kind != "f":
-            raise CheckpointError(f"{name[:60]} holds {array.dtype}, not floating-point numbers")
+            raise CheckpointError(f"{_short(name)} holds {array.dtype}, not floating-point numbers")
         with np.errstate(over="ignore"):
             narrow = array if array.dtype.itemsize <= 4 else array.astype(np.float32)
         if not np.isfinite(narrow).all():
-            raise CheckpointError(f"{name[:60]} holds numbers that are not finite")
+            raise CheckpointError(f"{_short(name)} holds numbers that are not finite")
         narrow.setflags(write=False)
         checked[name] = narrow
     return checked
-
-
-def _hash_of(model: LanguageModel, vocabulary: Vocabulary) -> str:
-    digest = hashlib.sha256(vocabulary.sha256.encode())
-    digest.update(json.dumps(asdict(model.config), sort_keys=True).encode())
-    for name in sorted(model.weights):
-        digest.update(name.encode() + model.weights[name].tobytes())
-    return digest.hexdigest()
 
 
 # -- the container
@@ -405,8 +456,11 @@ def read_arrays(
     """
     try:
         with contextlib.ExitStack() as stack:
-            opened = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
-            file = stack.enter_context(opened)
+            if isinstance(source, Path):
+                _require_regular(source)
+                file = stack.enter_context(source.open("rb"))
+            else:
+                file = io.BytesIO(source)
             size = file.seek(0, io.SEEK_END)
             _require_within(size, limit, "has")
             if size == 0:
@@ -433,6 +487,8 @@ def _members(archive: zipfile.ZipFile, limit: int) -> Iterator[tuple[str, np.nda
         name = info.filename.removesuffix(".npy")
         if name == info.filename or name in seen:
             raise CheckpointError(f"its member {info.filename[:60]!r} is no array of its own")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise CheckpointError(f"{_short(name)} is compressed in a way that is not read here")
         seen.add(name)
         with archive.open(info) as member:
             yield name, _read_array(cast("zipfile.ZipExtFile", member), name, info.file_size)
@@ -445,47 +501,84 @@ def _require_within(size: int, limit: int, verb: str) -> None:
         )
 
 
+def _require_regular(path: Path) -> None:
+    """Refuse what would block or never end: pipes, devices, folders."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise CheckpointError("it is not a regular file")
+
+
+def _short(name: str) -> str:
+    return printable(name[:60])
+
+
 def _read_array(member: zipfile.ZipExtFile, name: str, declared: int) -> np.ndarray:
     """Read one .npy stream, whose header may lie, without trusting it."""
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    try:
-        version = np.lib.format.read_magic(member)
-        shape, fortran, dtype = read_header[version](member)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError) as error:
-        raise CheckpointError(f"{name[:60]} has no readable array header") from error
+    shape, fortran, dtype = _read_header(member, name)
     if dtype.hasobject:
-        raise CheckpointError(f"{name[:60]} holds Python objects, which are never loaded")
-    if len(shape) > _MAX_NDIM or any(n < 0 for n in shape):
-        raise CheckpointError(f"{name[:60]} has an impossible shape")
+        raise CheckpointError(f"{_short(name)} holds Python objects, which are never loaded")
+    if len(shape) > _MAX_NDIM or any(n < 0 for n in shape) or dtype.itemsize == 0:
+        raise CheckpointError(f"{_short(name)} has an impossible shape")
     size = math.prod(shape) * dtype.itemsize
     if size > declared:
         raise CheckpointError(
-            f"{name[:60]} says it has shape {shape}, more than the {declared:,} bytes stored"
+            f"{_short(name)} says it has shape {shape}, more than the {declared:,} bytes stored"
         )
     if name == "metadata_json" and size > MAX_METADATA_BYTES:
         raise CheckpointError(f"its metadata has {size:,} bytes; limit {MAX_METADATA_BYTES:,}")
     data = member.read(size)
     if len(data) != size:
-        raise CheckpointError(f"{name[:60]} is cut off")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
+        raise CheckpointError(f"{_short(name)} is cut off")
     array = np.frombuffer(data, dtype)
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+
+
+def _read_header(
+    member: zipfile.ZipExtFile, name: str
+) -> tuple[tuple[int, ...], bool, "np.dtype[Any]"]:
+    magic, version = member.read(6), member.read(2)
+    try:
+        if magic != b"\x93NUMPY":
+            raise ValueError("no .npy stream")
+        width = _HEADER_SIZES[version]
+        (length,) = struct.unpack(width, member.read(struct.calcsize(width)))
+        match = _HEADER.fullmatch(member.read(min(length, _MAX_HEADER + 1)).decode("latin-1"))
+        if match is None:
+            raise ValueError("not the form that NumPy writes")
+        descr, fortran, sizes = match.groups()
+        shape = tuple(int(n) for n in sizes.split(",") if n.strip())
+        return shape, fortran == "True", np.dtype(descr)
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise CheckpointError(f"{_short(name)} has no readable array header") from error
 
 
 def _parse_metadata(array: np.ndarray) -> dict[str, Any]:
     if array.dtype.kind != "U" or array.ndim != 0:
         raise CheckpointError("its metadata_json is not a text")
     try:
-        metadata = json.loads(str(array))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError("its metadata_json is not JSON") from error
+        text = str(array)
+    except ValueError as error:  # numbers that are no characters
+        raise CheckpointError("its metadata_json is not a text") from error
+    metadata = _parse_json(text, "its metadata_json")
     if not isinstance(metadata, dict):
         raise CheckpointError("its metadata_json is not a JSON object")
     return cast("dict[str, Any]", metadata)
+
+
+def _parse_json(text: str, where: str) -> Any:
+    """Return JSON that can be written again as JSON: NaN and infinities become null."""
+    try:
+        data = json.loads(text, parse_constant=lambda _: None, parse_float=_finite_or_none)
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise CheckpointError(f"{where} holds half a surrogate pair, which is no text") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where} is not JSON") from error
+    return data
+
+
+def _finite_or_none(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
 
 
 def write_arrays(

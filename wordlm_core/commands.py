@@ -6,11 +6,13 @@ vocabulary's.
 """
 
 import argparse
+import contextlib
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +33,10 @@ from wordlm_core.lens import (
 from wordlm_core.models.base import LanguageModel, count_parameters
 from wordlm_core.packing import pack
 from wordlm_core.vocabulary import Probe
+from wordlm_core.windows import Dataset, Windows, prepare
+
+if TYPE_CHECKING:
+    from wordlm_core.trainer import Progress, TrainConfig
 
 Answer = dict[str, Any]
 
@@ -98,6 +104,25 @@ def attention_answer(result: attention.AttentionResult, probe: Probe) -> Answer:
     return {**_probe_json(probe), "attention": result.weights.tolist()}
 
 
+def row(args: argparse.Namespace) -> Answer:
+    """Take one query's row of one head apart: q.k, scale, mask, softmax."""
+    _, model, probe = _open(args)
+    query = args.query % len(probe.ids) if args.query < 0 else args.query
+    steps = attention.row_steps(attention.attend(model, probe).trace, args.layer, args.head, query)
+    keys = [
+        {
+            "position": position,
+            "token": token,
+            "dot": float(steps.dots[position]),
+            "scaled": float(steps.scaled[position]),
+            "masked": bool(steps.masked[position]),
+            "weight": float(steps.weights[position]),
+        }
+        for position, token in enumerate(probe.tokens)
+    ]
+    return {**_probe_json(probe), "query": query, "keys": keys, "mix": steps.mix.tolist()}
+
+
 def ablate(args: argparse.Namespace) -> Answer:
     """Replace or delete each token in turn and measure the change of the prediction."""
     loaded, model, probe = _open(args)
@@ -123,16 +148,19 @@ def ablation_answer(result: ablation.AblationResult, probe: Probe) -> Answer:
 
 
 def _effect_json(effect: ablation.Effect) -> Answer:
-    infinite = not np.isfinite(effect.kl)
     return {
         "position": effect.position,
         "token": effect.token,
         "replacement": effect.replacement,
         "attention": None if effect.attention is None else effect.attention.tolist(),
-        "kl": None if infinite else effect.kl,
-        "kl_infinite": infinite,
+        **_kl_json(effect.kl),
         "changes": _rows(effect.changes),
     }
+
+
+def _kl_json(kl: float) -> Answer:
+    infinite = not np.isfinite(kl)
+    return {"kl": None if infinite else kl, "kl_infinite": infinite}
 
 
 def knockout(args: argparse.Namespace) -> Answer:
@@ -143,12 +171,26 @@ def knockout(args: argparse.Namespace) -> Answer:
         {
             "layer": effect.layer,
             "head": effect.head,
-            "kl": effect.kl if np.isfinite(effect.kl) else None,
+            **_kl_json(effect.kl),
             "changes": _rows(effect.changes),
         }
         for effect in effects
     ]
     return {**_probe_json(probe), "heads": heads}
+
+
+def shuffle(args: argparse.Namespace) -> Answer:
+    """Put the earlier words in another order and measure the change of the prediction."""
+    loaded, model, probe = _open(args)
+    result = ablation.shuffle(model, loaded.vocabulary, probe, args.seed, top=args.top)
+    return {
+        **_probe_json(probe),
+        "order": list(result.order),
+        "shuffled": list(result.tokens),
+        **_kl_json(result.kl),
+        "prediction_before": _rows(result.prediction_before),
+        "prediction_after": _rows(result.prediction_after),
+    }
 
 
 def logit_view(args: argparse.Namespace) -> Answer:
@@ -166,6 +208,13 @@ def nearest(args: argparse.Namespace) -> Answer:
     found = neighbours.nearest(table, loaded.vocabulary, word_id, top=args.top)
     items = [{"token": item.token, "cosine": item.cosine} for item in found.items]
     return {"word": found.word, "neighbours": items}
+
+
+def history(args: argparse.Namespace) -> Answer:
+    """Say at which stored step a word's neighbours joined and left."""
+    loaded = _load(args.checkpoint)
+    found = neighbours.history(loaded, loaded.vocabulary.word_id(args.word), top=args.top)
+    return _plain(asdict(found))
 
 
 def paths(args: argparse.Namespace) -> Answer:
@@ -220,8 +269,6 @@ def _last_occurrence(probe: Probe, word_id: int) -> int:
 def next_word(args: argparse.Namespace) -> Answer:
     """Give the next-word distribution after a text."""
     loaded, model, probe = _open(args)
-    if args.limit < 1:
-        raise ConfigError(f"limit must be 1 or more, not {args.limit}")
     result = sampling.next_distribution(
         model.last_logits(probe.ids[None])[0],
         loaded.vocabulary,
@@ -229,16 +276,11 @@ def next_word(args: argparse.Namespace) -> Answer:
         top_k=args.top_k,
         top_p=args.top_p,
     )
-    order = np.argsort(-result.probs, kind="stable")[: args.limit]
     return {
         **_probe_json(probe),
         "entropy": result.entropy,
         "effective": result.effective,
-        "distribution": [
-            {"token": loaded.vocabulary.itos[i], "prob": float(result.probs[i])}
-            for i in order
-            if result.probs[i] > 0
-        ],
+        "distribution": _rows(result.ranked(args.limit)),
     }
 
 
@@ -264,11 +306,17 @@ def generate(args: argparse.Namespace) -> Answer:
 
 
 def corpus_receipt(args: argparse.Namespace) -> Answer:
-    """Say what followed the same last words in the training corpus."""
-    loaded, _, probe = _open(args)
-    grams = receipt.load(Path(args.ngrams))
-    found = receipt.receipt(grams, loaded.vocabulary, probe.ids, top=args.top)
-    return {**_probe_json(probe), **_plain(asdict(found))}
+    """Say what followed the same last words in training, beside what the model expects."""
+    loaded, model, probe = _open(args)
+    found = receipt.receipt(
+        receipt.load(Path(args.ngrams)), loaded.vocabulary, probe.ids, top=args.top
+    )
+    expected = sampling.next_distribution(model.last_logits(probe.ids[None])[0], loaded.vocabulary)
+    return {
+        **_probe_json(probe),
+        "prediction": _rows(expected.ranked(args.top)),
+        **_plain(asdict(found)),
+    }
 
 
 # -- training and measuring
@@ -277,28 +325,33 @@ def corpus_receipt(args: argparse.Namespace) -> Answer:
 def train(args: argparse.Namespace) -> Answer:
     """Train one model, or go on with one that was stopped."""
     # Only the commands that train load torch.
-    from wordlm_core.trainer import Trainer, resume_path  # noqa: PLC0415
-    from wordlm_core.windows import prepare  # noqa: PLC0415
+    from wordlm_core.trainer import NonFiniteLossError, Trainer, resume_path  # noqa: PLC0415
 
     out = Path(args.out)
-    if out.suffix != ".npz":
-        raise ConfigError(f"--out must end in .npz, not {out.name!r}")
+    if out.suffix != ".npz" or out.is_dir():
+        raise ConfigError(f"--out must be a file that ends in .npz, not {out.name!r}")
     if args.layers != 1:
         raise ConfigError(f"word models have one layer, not {args.layers}")
-    config = _train_config(args)
-    corpus = _corpus(args)
-    data = prepare(
-        corpus,
-        context_length=config.context_length,
-        max_vocab=config.max_vocab,
-        min_freq=config.min_freq,
-    )
+    config = _one_config(args)
+    data = _prepared(args, config)
     state = resume_path(out)
     if args.resume and not state.exists():
         raise ConfigError(f"there is nothing to resume: {state.name} is not there")
     trainer = Trainer(config, data, resume=state if args.resume else None)
-    with _Bar(config.steps, trainer.step) as bar:
-        trainer.run(report=lambda progress: bar.show(out.stem, progress), save_to=state)
+    with _Bar(config.steps, trainer.step) as bar, _stoppable() as should_stop:
+        try:
+            ended = trainer.run(
+                report=lambda progress: bar.show(out.stem, progress),
+                should_stop=should_stop,
+                save_to=state,
+            )
+        except NonFiniteLossError as error:
+            checkpoint.save(trainer.checkpoint(test=False), out)
+            raise NonFiniteLossError(
+                f"{error}; the best weights before that are in {out.name}"
+            ) from error
+    if not ended:
+        raise KeyboardInterrupt(f"stopped at step {trainer.step}: --resume goes on from there")
     done = trainer.checkpoint()
     checkpoint.save(done, out)
     state.unlink(missing_ok=True)
@@ -315,19 +368,13 @@ def train(args: argparse.Namespace) -> Answer:
 def evaluate(args: argparse.Namespace) -> Answer:
     """Measure a checkpoint's loss on a split of a corpus."""
     from wordlm_core.trainer import mean_loss, perplexity  # noqa: PLC0415
-    from wordlm_core.windows import prepare  # noqa: PLC0415
 
     loaded = _load(args.checkpoint)
     model = loaded.model_at(args.step)
-    data = prepare(
-        _corpus(args),
-        context_length=model.config.context_length,
-        max_vocab=len(loaded.vocabulary),
-        min_freq=1,
-        vocabulary=loaded.vocabulary,
-    )
-    windows = data.splits[args.split]
+    windows = _split(args, loaded, args.split)
     loss = mean_loss(model, windows)
+    if not np.isfinite(loss):
+        raise CheckpointError("the loss is not finite: the weights are too large")
     return {"loss": loss, "perplexity": perplexity(loss), "targets": len(windows)}
 
 
@@ -339,14 +386,15 @@ def run_benchmark(args: argparse.Namespace) -> Answer:
         seeds = [int(seed) for seed in args.seeds.split(",")]
     except ValueError as error:
         raise ConfigError(f"--seeds takes whole numbers with commas, not {args.seeds!r}") from error
-    config = _train_config(args)
-    with _Bar(config.steps, 0) as bar:
+    config = _shared_config(args, "attention")
+    with _Bar(config.steps, 0) as bar, _stoppable() as should_stop:
         return benchmark.run(
             _corpus(args),
             Path(args.out),
             seeds=seeds,
             base=config,
             report=lambda kind, seed, progress: bar.show(f"{kind} {seed}", progress),
+            should_stop=should_stop,
         )
 
 
@@ -381,17 +429,9 @@ def pack_checkpoint(args: argparse.Namespace) -> Answer:
 
 def count_ngrams(args: argparse.Namespace) -> Answer:
     """Count the training split's word pairs and triples for the corpus receipt."""
-    from wordlm_core.windows import prepare  # noqa: PLC0415
-
     loaded = _load(args.checkpoint)
-    data = prepare(
-        _corpus(args),
-        context_length=loaded.model.config.context_length,
-        max_vocab=len(loaded.vocabulary),
-        min_freq=1,
-        vocabulary=loaded.vocabulary,
-    )
-    grams = receipt.count(data.splits["train"].documents(), loaded.vocabulary, least=args.least)
+    documents = _split(args, loaded, "train").documents()
+    grams = receipt.count(documents, loaded.vocabulary, least=args.least)
     out = Path(args.out)
     receipt.save(grams, out)
     return {
@@ -404,19 +444,14 @@ def count_ngrams(args: argparse.Namespace) -> Answer:
 
 def take_survey(args: argparse.Namespace) -> Answer:
     """Ablate many held-out windows in each model and keep the numbers."""
-    from wordlm_core.windows import prepare  # noqa: PLC0415
-
-    corpus, surveys = _corpus(args), {}
+    corpus = _corpus(args)
+    surveys: dict[str, survey.Survey] = {}
     for path in args.checkpoints:
         loaded = _load(path)
-        data = prepare(
-            corpus,
-            context_length=loaded.model.config.context_length,
-            max_vocab=len(loaded.vocabulary),
-            min_freq=1,
-            vocabulary=loaded.vocabulary,
-        )
-        surveys[loaded.name] = survey.survey(loaded, data.splits["test"], count=args.windows)
+        if loaded.name in surveys:
+            raise ConfigError(f"two checkpoints are called {loaded.name}")
+        windows = _split(args, loaded, "test")
+        surveys[loaded.name] = survey.survey(loaded, windows, count=args.windows)
     out = Path(args.out)
     survey.save(surveys, {"name": corpus.name, "sha256": corpus.sha256, "split": "test"}, out)
     return {
@@ -439,28 +474,52 @@ def _survey_json(name: str, of: survey.Survey) -> Answer:
 
 
 def _corpus(args: argparse.Namespace) -> corpora.Corpus:
+    if args.profile is not None:
+        corpora.profile_of(args.profile)  # refuses an unknown one even beside --documents
     corpus = corpora.load(args.corpus, profile=args.profile, documents=args.documents)
     return corpus if args.licence is None else replace(corpus, licence=args.licence)
 
 
-def _train_config(args: argparse.Namespace) -> Any:
+def _prepared(args: argparse.Namespace, config: "TrainConfig") -> Dataset:
+    return prepare(
+        _corpus(args),
+        context_length=config.context_length,
+        max_vocab=config.max_vocab,
+        min_freq=config.min_freq,
+    )
+
+
+def _split(args: argparse.Namespace, loaded: Checkpoint, split: str) -> Windows:
+    """Return a split of the corpus, in the vocabulary and windows of a checkpoint."""
+    data = prepare(
+        _corpus(args),
+        context_length=loaded.model.config.context_length,
+        max_vocab=len(loaded.vocabulary),
+        min_freq=1,
+        vocabulary=loaded.vocabulary,
+        needed=(split,),
+    )
+    return data.splits[split]
+
+
+def _shared_config(args: argparse.Namespace, family: str) -> "TrainConfig":
     from wordlm_core.trainer import TrainConfig  # noqa: PLC0415
 
-    max_vocab = args.max_vocab
-    if max_vocab is None:
-        max_vocab = corpora.profile_of(args.profile or "full").max_vocab
-    config = TrainConfig(
-        family=getattr(args, "family", "attention"),
+    profile = corpora.profile_of(args.profile or "full")
+    return TrainConfig(
+        family=family,
         steps=args.steps,
         d_model=args.width,
         hidden=args.hidden,
         context_length=args.context,
         batch=args.batch,
-        max_vocab=max_vocab,
+        max_vocab=profile.max_vocab if args.max_vocab is None else args.max_vocab,
         min_freq=args.min_freq,
     )
-    if not hasattr(args, "family"):
-        return config
+
+
+def _one_config(args: argparse.Namespace) -> "TrainConfig":
+    config = _shared_config(args, args.family)
     return replace(
         config,
         seed=args.seed,
@@ -470,6 +529,19 @@ def _train_config(args: argparse.Namespace) -> Any:
         positions=not args.no_positions,
         bfloat16_head=args.bfloat16_head,
     )
+
+
+@contextlib.contextmanager
+def _stoppable() -> Generator[Callable[[], bool]]:
+    """Turn Ctrl-C and SIGTERM into a question that a training asks before every step."""
+    asked: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda got, _: asked.append(got)) for number in signals]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 class _Bar:
@@ -486,7 +558,7 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def show(self, name: str, progress: Any) -> None:
+    def show(self, name: str, progress: "Progress") -> None:
         """Move the bar; a smaller step than the last starts it anew for the next run."""
         if progress.step < self._bar.n:
             self._bar.reset(total=progress.steps)

@@ -62,10 +62,10 @@ def pack(
     model = checkpoint.model
     weights = {k: round_to_bits(v, significant_bits) for k, v in model.weights.items()}
     # The selected step's embedding must stay equal to the weights it belongs to.
-    embeddings = {
+    embeddings: dict[str, np.ndarray] = {
         label: weights["token_embedding.weight"]
         if label == checkpoint.selected_label
-        else round_to_bits(array, history_bits)
+        else _round_history(array, history_bits)
         for label, array in checkpoint.embeddings.items()
     }
     kept: dict[str, Weights] = {}
@@ -74,7 +74,7 @@ def pack(
         label = checkpoint.resolve_step(step)
         if label is not None and label in checkpoint.snapshots:
             kept[label] = {
-                k: round_to_bits(v, history_bits) for k, v in checkpoint.snapshots[label].items()
+                k: _round_history(v, history_bits) for k, v in checkpoint.snapshots[label].items()
             }
     packed: dict[str, Any] = {
         "significant_bits": significant_bits,
@@ -88,3 +88,8 @@ def pack(
         embeddings=embeddings,
         snapshots=kept,
     )
+
+
+def _round_history(values: np.ndarray, bits: int) -> np.ndarray:
+    """Return `values` rounded, in the precision that a file holds."""
+    return round_to_bits(values, bits).astype(np.float16)

@@ -73,6 +73,8 @@ def _grid(matrix: Sequence[Any]) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
+    if isinstance(value, Mapping):
+        return _record(value)
     if isinstance(value, list):
         text = ", ".join(_record(item) for item in value)
         return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."

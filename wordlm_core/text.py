@@ -48,18 +48,29 @@ def pieces(text: str) -> list[tuple[str, str]]:
     The token is what a vocabulary is asked for: a lower-case word, a number, one
     punctuation mark, or `<UNK>` for a word of another script, for a typed special token
     and for a run of characters that fits no rule. The typed form is the normalised text
-    of the piece, for messages only.
+    of the piece with its accents and vowel signs, for messages only.
     """
     # Accents are combining marks after decomposition; without them "café" is "cafe", and
     # a word of a script with vowel signs stays one run of letters.
     decomposed = unicodedata.normalize("NFD", normalise(text))
-    folded = "".join(c for c in decomposed if not unicodedata.category(c).startswith("M"))
-    return [(_token(match), match.group()) for match in _PIECE.finditer(folded)]
+    if decomposed.isascii():
+        return [(_token(match), match.group()) for match in _PIECE.finditer(decomposed)]
+    letters = [i for i, c in enumerate(decomposed) if not unicodedata.category(c).startswith("M")]
+    folded = "".join(decomposed[i] for i in letters)
+    letters.append(len(decomposed))
+    return [
+        (_token(match), _typed(decomposed[letters[match.start()] : letters[match.end()]]))
+        for match in _PIECE.finditer(folded)
+    ]
 
 
 def tokenise(text: str) -> list[str]:
     """Return the tokens of `text`, without `<BOS>` or `<EOS>`."""
     return [token for token, _ in pieces(text)]
+
+
+def _typed(decomposed: str) -> str:
+    return unicodedata.normalize("NFC", decomposed)
 
 
 def _token(match: re.Match[str]) -> str:

@@ -20,6 +20,7 @@ from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.text import BOS, BOS_ID, FIRST_LEXICAL_ID, SPECIALS, UNK, UNK_ID, normalise, pieces
 
 MAX_VOCAB_SIZE = 200_000
+_MAX_ECHO = 40
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Probe:
 
     Attributes:
         tokens: Vocabulary tokens, `<BOS>` first unless it was cut off; aligned with `ids`.
-        typed: What the person typed at each position (normalised); a label, never a key.
+        typed: What the person typed at each position, in lower case; a label, never a key.
         ids: Token ids, shape (pos,).
         unknown: Positions that became `<UNK>`.
         dropped: How many tokens, `<BOS>` included, were cut off on the left.
@@ -98,9 +99,15 @@ class Vocabulary:
             raise CheckpointError(f"{where} has no list of tokens under 'itos'")
         counts = data.get("counts") or {}
         if not isinstance(counts, dict) or not all(
-            isinstance(n, int) and n >= 0 for n in counts.values()
+            isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts.values()
         ):
             raise CheckpointError(f"'counts' in {where} must map tokens to whole numbers")
+        try:
+            "".join([*itos, *counts]).encode()
+        except UnicodeEncodeError as error:
+            raise CheckpointError(
+                f"{where} holds half a surrogate pair, which is no text"
+            ) from error
         return cls(tuple(itos), counts)
 
     def to_json(self) -> dict[str, Any]:
@@ -159,11 +166,15 @@ class Vocabulary:
         if len(found) != 1:
             raise TextError(f"one word is needed here, not {len(found)}")
         if found[0] == UNK:
-            raise TextError("<UNK> and words of other scripts have no row of their own")
+            raise TextError(
+                "this reads as <UNK>, whose row stands for every unknown word at once: "
+                "choose one word of the vocabulary"
+            )
         if found[0] not in self.stoi:
             near = self.near(found[0])
             hint = f"; near it: {', '.join(near)}" if near else ""
-            raise TextError(f"{found[0]!r} is not in this vocabulary{hint}")
+            shown = found[0] if len(found[0]) <= _MAX_ECHO else found[0][:_MAX_ECHO] + "..."
+            raise TextError(f"{shown!r} is not in this vocabulary{hint}")
         return self.stoi[found[0]]
 
     def near(self, word: str, limit: int = 5) -> list[str]:

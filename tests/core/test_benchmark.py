@@ -1,5 +1,6 @@
 """The benchmark: what it writes, and that it resumes."""
 
+import dataclasses
 import json
 import math
 import statistics
@@ -109,3 +110,31 @@ def test_runs_of_other_settings_are_not_mixed(finished, corpus):
         benchmark.run(corpus, out, seeds=[11], base=other)
     with pytest.raises(ConfigError, match="each named once"):
         benchmark.run(corpus, out, seeds=[11, 11], base=BASE)
+
+
+def test_a_refused_call_changes_nothing_and_trains_nothing(finished, corpus, tmp_path):
+    out, _ = finished
+    before = (out / "vocab.json").read_bytes()
+    other = stories.load(profile=None, documents=70)
+    with pytest.raises(CheckpointError, match="another corpus"):
+        benchmark.run(other, out, seeds=[11], base=BASE)
+    assert (out / "vocab.json").read_bytes() == before
+    for seeds, base in (([11, -1], BASE), ([11], dataclasses.replace(BASE, d_model=6))):
+        with pytest.raises(ConfigError):
+            benchmark.run(corpus, tmp_path, seeds=seeds, base=base)
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(corpus, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"vocab.json could not be written"):
+        benchmark.run(corpus, tmp_path / "file", seeds=[11], base=BASE)
+
+
+def test_a_state_left_behind_is_cleared_and_never_listed(finished, corpus):
+    out, _ = finished
+    left = out / "mlp_seed11.npz.resume.npz"
+    left.write_bytes(b"old")
+    assert left.name not in checkpoint.load_folder(out)[1]
+    benchmark.run(corpus, out, seeds=[11, 29], base=BASE)
+    assert not left.exists()

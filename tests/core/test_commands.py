@@ -4,8 +4,10 @@ import json
 import math
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from wordlm_core import checkpoint
 from wordlm_core.__main__ import build_parser, main
 from wordlm_core.corpora import stories
+from wordlm_core.trainer import resume_path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "the cat saw the dog and the bird"
@@ -221,6 +224,82 @@ def test_train_evaluate_and_resume(ask, refuse, corpus_file, tmp_path):
     assert "nothing to resume" in message
 
 
+def test_ctrl_c_saves_the_state_and_resume_gives_the_weights_of_one_go(corpus_file, ask, tmp_path):
+    sizes = shlex.split("--steps 400 --width 8 --hidden 8 --context 12 --batch 8 --json")
+    run = [sys.executable, "-m", "wordlm_core", "train", "--family", "mlp"]
+    run += ["--corpus", corpus_file, *sizes, "--out"]
+    stopped, whole = tmp_path / "stopped.npz", tmp_path / "whole.npz"
+    state = resume_path(stopped)
+    with subprocess.Popen([*run, str(stopped)], cwd=ROOT, stderr=subprocess.PIPE) as training:
+        while not state.exists():
+            assert training.poll() is None
+            time.sleep(0.01)
+        training.send_signal(signal.SIGINT)
+        _, err = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert b"--resume goes on from there" in err
+    assert b"Traceback" not in err
+    assert not stopped.exists()
+    main([*run[3:], str(stopped), "--resume"])
+    main([*run[3:], str(whole)])
+    assert sorted(os.listdir(tmp_path)) == ["stopped.npz", "whole.npz"]
+    assert checkpoint.load(stopped).sha256 == checkpoint.load(whole).sha256
+
+
+def test_a_diverged_training_fails_and_leaves_a_file_that_opens(ask, capsys, corpus_file, tmp_path):
+    out = str(tmp_path / "x.npz")
+    sizes = "--steps 40 --width 8 --hidden 8 --context 12 --batch 8 --lr 1e5"
+    line = f"train --family mlp --corpus {corpus_file} --out {out} {sizes}"
+    assert main(shlex.split(line)) == 2
+    message = capsys.readouterr().err.splitlines()[-1]  # the progress bar stands before it
+    assert message.startswith("error: ")
+    assert "best weights before that are in x.npz" in message
+    assert ask("inspect", out)["parameters"] > 0
+
+
+def test_evaluate_needs_only_the_split_it_reads(ask, files, tmp_path):
+    path = tmp_path / "few.txt"
+    path.write_text("the cat saw the dog\nthe bird was happy\nshe ran away\na big red ball\n")
+    assert ask("evaluate", files["mlp"], "--corpus", str(path), "--split", "train")["loss"] > 0
+
+
+def test_a_row_in_numbers_is_the_attention_row(ask, files):
+    whole = ask("attend", files["multihead"], "--text", TEXT)
+    row = ask("row", files["multihead"], "--text", TEXT, "--query", "4", "--head", "2")
+    assert [key["weight"] for key in row["keys"]] == whole["attention"][0][2][4]
+    assert [key["masked"] for key in row["keys"]] == [False] * 5 + [True] * 4
+    for key in row["keys"]:
+        assert key["scaled"] == pytest.approx(key["dot"] / math.sqrt(2))
+
+
+def test_a_shuffle_keeps_the_last_word(ask, files):
+    answer = ask("shuffle", files["multihead"], "--text", TEXT, "--seed", "3")
+    assert answer["shuffled"][-1] == "bird"
+    assert sorted(answer["shuffled"]) == sorted(answer["tokens"])
+    assert answer["kl"] > 0
+    without = ask("shuffle", files["no_positions"], "--text", TEXT, "--seed", "3")
+    assert without["kl"] < 1e-9
+
+
+def test_history_ends_with_the_neighbours_of_now(ask, files):
+    now = ask("neighbours", files["attention"], "--word", "cat", "--top", "3")["neighbours"]
+    told = ask("history", files["attention"], "--word", "cat", "--top", "3")
+    assert {item["token"] for item in now} <= {entry["token"] for entry in _entries(told)}
+
+
+def _entries(told):
+    return [entry for value in told.values() if isinstance(value, list) for entry in _flat(value)]
+
+
+def _flat(value):
+    for item in value:
+        if isinstance(item, dict) and "token" in item:
+            yield item
+        elif isinstance(item, dict):
+            for inner in item.values():
+                yield from _flat(inner if isinstance(inner, list) else [])
+
+
 def test_corpora_lists_each(ask):
     listed = {entry["name"]: entry for entry in ask("corpora")["corpora"]}
     assert set(listed) >= {"tinystories", "stories"}
@@ -287,6 +366,26 @@ def test_as_a_program_it_is_quiet_and_quick_to_refuse(files, tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: cut.npz: it is damaged or not an .npz file\n"
+
+
+@pytest.mark.parametrize("reader", ["true", "head -c 20"])
+def test_a_reader_that_goes_away_is_no_error(files, reader):
+    command = f"{sys.executable} -m wordlm_core attend {files['attention']} --text '{TEXT}' --json"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{command} | {reader}"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_one_sentence(files):
+    done = subprocess.run(
+        f"{sys.executable} -m wordlm_core inspect {files['attention']} > /dev/full",
+        cwd=ROOT, shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "error: the answer could not be written: No space left on device\n"
 
 
 def test_the_readme_lists_every_command():

@@ -38,8 +38,11 @@ def test_only_whole_windows_are_taken(checkpoints, windows):
     found = survey.survey(checkpoints["mlp"], windows, count=5)
     assert found.attention is None
     assert found.kl.shape == (5, windows.context_length)
-    with pytest.raises(CorpusError, match=r"whole windows of \d+ words, not 1,000"):
-        survey.survey(checkpoints["mlp"], windows, count=1000)
+    everything = survey.survey(checkpoints["mlp"], windows, count=1000)
+    assert len(everything.kl) == sum((w >= 4).all() for w in windows.contexts())
+    none = build_windows([[4, 5]], windows.context_length)
+    with pytest.raises(CorpusError, match="no whole window"):
+        survey.survey(checkpoints["mlp"], none)
     with pytest.raises(ConfigError, match="1 or more"):
         survey.survey(checkpoints["mlp"], windows, count=0)
 

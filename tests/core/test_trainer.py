@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
 
 from wordlm_core import checkpoint
+from wordlm_core import trainer as trainer_module
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.models import attention, mlp
@@ -127,6 +128,38 @@ def test_a_diverging_training_fails_and_keeps_finite_weights(data, tmp_path):
     checkpoint.save(kept, tmp_path / "kept.npz")
     again = checkpoint.load(tmp_path / "kept.npz")
     assert all(np.isfinite(array).all() for array in again.model.weights.values())
+
+
+def test_weights_beyond_float16_are_a_failure_not_a_broken_file(data):
+    trainer = Trainer(config(lr=1e5, steps=8), data)
+    with pytest.raises(NonFiniteLossError, match=r"outgrew float16|not finite"):
+        trainer.run()
+
+
+def test_a_history_too_large_for_its_reader_is_thinned(data, monkeypatch, tmp_path):
+    whole = train(config(), data)
+    parameters = sum(array.size for array in whole.model.weights.values())
+    # Room for the embeddings of all nine evaluations, but for only some whole weights.
+    monkeypatch.setattr(trainer_module, "_MAX_HISTORY_BYTES", 2 * 4 * parameters)
+    thin = train(config(), data)
+    assert thin.steps == whole.steps
+    assert 2 <= len(thin.whole_steps) < len(whole.whole_steps)
+    checkpoint.save(thin, tmp_path / "thin.npz")
+    assert checkpoint.load(tmp_path / "thin.npz").whole_steps == thin.whole_steps
+
+
+def test_a_damaged_state_is_one_sentence(data, tmp_path):
+    trainer = Trainer(config(), data)
+    state = tmp_path / "state.npz"
+    trainer.save(state)
+    arrays, record = checkpoint.read_arrays(state)
+    for broken in (
+        {k: v for k, v in arrays.items() if k != "generator"},
+        arrays | {"weights__W_Q.weight": np.zeros((1, 1, 1), np.float32)},
+    ):
+        checkpoint.write_arrays(state, broken, record)
+        with pytest.raises(CheckpointError, match=r"state.npz is incomplete"):
+            Trainer(config(), data, resume=state)
 
 
 @pytest.mark.parametrize(

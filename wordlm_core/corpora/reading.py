@@ -1,16 +1,19 @@
 """Read a person's own text: one document a line, or .jsonl with "text".
 
-The rules for every upload: UTF-8 (a byte-order mark and CR LF are taken away), anything else
-refused with the place of the first bad byte.
+The rules for every upload: UTF-8 (byte-order marks, wherever files were glued together, and
+CR LF are taken away), anything else refused with the place of the first bad byte.
 """
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
 from wordlm_core.errors import CorpusError
+from wordlm_core.files import printable
 
 MAX_BYTES = 200_000_000
+_MARK = "\ufeff"
 
 
 def read_path(path: Path) -> list[str]:
@@ -18,16 +21,19 @@ def read_path(path: Path) -> list[str]:
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
         if not files:
-            raise CorpusError(f"the folder {path.name} holds no .jsonl file")
+            raise CorpusError(f"the folder {printable(path.name)} holds no .jsonl file")
         return [text for file in files for text in read_path(file)]
     try:
-        size = path.stat().st_size
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a device would block, or never end
+            raise CorpusError(f"{printable(path.name)} is neither a file nor a folder")
+        size = found.st_size
         data = path.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
-        raise CorpusError(f"{path.name} cannot be read: {error.strerror}") from error
+        raise CorpusError(f"{printable(path.name)} cannot be read: {error.strerror}") from error
     if size > MAX_BYTES:
-        raise CorpusError(f"{path.name} has {size:,} bytes; the limit is {MAX_BYTES:,}")
-    return read_bytes(data, path.name)
+        raise CorpusError(f"{printable(path.name)} has {size:,} bytes; the limit is {MAX_BYTES:,}")
+    return read_bytes(data, printable(path.name))
 
 
 def read_bytes(data: bytes, name: str) -> list[str]:
@@ -37,7 +43,7 @@ def read_bytes(data: bytes, name: str) -> list[str]:
         CorpusError: Not UTF-8, or a .jsonl line without a "text"; the line is named.
     """
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise CorpusError(
@@ -46,7 +52,7 @@ def read_bytes(data: bytes, name: str) -> list[str]:
         ) from error
     if "\0" in text:
         raise CorpusError(f"{name} holds zero bytes, so it is not a text file")
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.replace(_MARK, "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if name.lower().endswith(".jsonl"):
         return [_json_text(line, name, i) for i, line in enumerate(lines, 1) if line.strip()]
     return [line.strip() for line in lines if line.strip()]
@@ -65,7 +71,9 @@ def text_of(record: Any, where: str) -> str:
         text.encode()  # JSON escapes can spell half a surrogate pair, which is no text
     except UnicodeEncodeError as error:
         raise CorpusError(f"{where}: half a surrogate pair") from error
-    return text
+    if "\0" in text:
+        raise CorpusError(f"{where}: a zero character, which is no text")
+    return text.replace(_MARK, "")
 
 
 def _json_text(line: str, name: str, number: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from wordlm_core.checkpoint import read_arrays, write_arrays
+from wordlm_core.checkpoint import naming, read_arrays, write_arrays
 from wordlm_core.errors import CheckpointError
 from wordlm_core.lens._common import check_length
 from wordlm_core.text import BOS_ID
@@ -140,16 +140,17 @@ def load(path: Path) -> NGrams:
     """Read what `save` wrote.
 
     Raises:
-        CheckpointError: Unreadable, or no such counts.
+        CheckpointError: Unreadable, or no such counts; the file is named.
     """
-    arrays, metadata = read_arrays(path)
-    return NGrams(
-        bigrams=_table(arrays, "bigrams", 3),
-        trigrams=_table(arrays, "trigrams", 4),
-        least=_entry(metadata, "least", int),
-        total_tokens=_entry(metadata, "total_tokens", int),
-        vocabulary_sha256=_entry(metadata, "vocabulary_sha256", str),
-    )
+    with naming(path):
+        arrays, metadata = read_arrays(path)
+        return NGrams(
+            bigrams=_table(arrays, "bigrams", 3),
+            trigrams=_table(arrays, "trigrams", 4),
+            least=_entry(metadata, "least", int),
+            total_tokens=_entry(metadata, "total_tokens", int),
+            vocabulary_sha256=_entry(metadata, "vocabulary_sha256", str),
+        )
 
 
 def _count(

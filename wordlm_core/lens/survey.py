@@ -47,7 +47,7 @@ class Agreement:
     Attributes:
         correlations: Spearman's of mean attention with KL over the positions of a window;
             windows where it has no meaning are left out.
-        median: Of the correlations.
+        median: Of the correlations; None where there is none.
         top_matches: Share of windows in which the position with most attention is also
             the one with the largest KL.
         last_first: Share of windows in which the last position has the largest KL.
@@ -55,7 +55,7 @@ class Agreement:
     """
 
     correlations: Float[np.ndarray, " windows"]
-    median: float
+    median: float | None
     top_matches: float
     last_first: float
     windows: int
@@ -71,11 +71,11 @@ def survey(checkpoint: Checkpoint, windows: Windows, *, count: int = 200) -> Sur
     Args:
         checkpoint: The selected weights are used.
         windows: Of a split that the model was not trained on.
-        count: How many windows (>= 1).
+        count: How many windows (>= 1); cut to what there is.
 
     Raises:
         ConfigError: `count` is not positive.
-        CorpusError: The split has fewer whole windows than that.
+        CorpusError: The split has no whole window.
     """
     model, vocabulary = checkpoint.model, checkpoint.vocabulary
     results = [
@@ -109,7 +109,7 @@ def agreement(of: Survey) -> Agreement:
     best = of.kl.argmax(axis=1)
     return Agreement(
         correlations=correlations,
-        median=float(np.median(correlations)),
+        median=float(np.median(correlations)) if len(correlations) else None,
         top_matches=float((mean.argmax(axis=1) == best).mean()),
         last_first=float((best == of.kl.shape[1] - 1).mean()),
         windows=len(of.kl),
@@ -153,12 +153,13 @@ def load(path: Path) -> dict[str, Survey]:
 def _spread(windows: Windows, count: int) -> np.ndarray:
     if count < 1:
         raise ConfigError(f"the number of windows must be 1 or more, not {count}")
-    whole = np.flatnonzero((windows.contexts() >= FIRST_LEXICAL_ID).all(axis=1))
-    if len(whole) < count:
-        raise CorpusError(
-            f"the split has {len(whole):,} whole windows of {windows.context_length} words, "
-            f"not {count:,}"
-        )
+    # How many specials stand before each id: a window is whole if none stands inside it.
+    specials = np.concatenate([[0], np.cumsum(windows.ids < FIRST_LEXICAL_ID)])
+    inside = specials[windows.ends] - specials[windows.ends - windows.context_length]
+    whole = np.flatnonzero(inside == 0)
+    if not len(whole):
+        raise CorpusError(f"the split has no whole window of {windows.context_length} known words")
+    count = min(count, len(whole))
     return windows.contexts(whole[np.linspace(0, len(whole) - 1, count).astype(int)])
 
 
