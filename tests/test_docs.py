@@ -8,6 +8,7 @@ import pytest
 
 from app import settings
 from app.main import PAGES
+from wordlm_core import checkpoint
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,6 +51,12 @@ def result_rows() -> list[str]:
 def test_readme_shows_the_measured_results():
     block = README.split("<!-- results -->")[1].split("<!-- /results -->")[0]
     assert block.strip().splitlines() == result_rows()
+
+
+@pytest.mark.parametrize("name", ["short_window_seed11", "no_positions_seed11"])
+def test_readme_shows_the_contrasts(name):
+    loss = checkpoint.load(ROOT / f"artifacts/{name}.npz").metadata["metrics"]["test_loss"]
+    assert f" {loss:.3f}" in README
 
 
 @pytest.mark.parametrize("image", re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README))

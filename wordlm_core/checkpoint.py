@@ -102,12 +102,12 @@ class Checkpoint:
     ) -> "Checkpoint":
         """Build a checkpoint from whole weights, or embeddings alone, by label in step order."""
         snapshots = {
-            label: {k: _as_stored(label, array) for k, array in weights.items() if k != EMBEDDING}
+            label: {k: as_stored(label, array) for k, array in weights.items() if k != EMBEDDING}
             for label, weights in stored.items()
             if not label.startswith(_SELECTED) and len(weights) > 1
         }
         embeddings = {
-            label: _as_stored(label, weights[EMBEDDING]) for label, weights in stored.items()
+            label: as_stored(label, weights[EMBEDDING]) for label, weights in stored.items()
         }
         return cls("untitled", None, model, vocabulary, metadata, embeddings, snapshots)
 
@@ -258,7 +258,7 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
 def save(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint: aside, fsync, replace. The name is taken as it is."""
     arrays = {
-        name: array if name.startswith("state__") else _as_stored(name.split("__")[1], array)
+        name: array if name.startswith("state__") else as_stored(name.split("__")[1], array)
         for name, array in _arrays_of(checkpoint).items()
     }
     model = checkpoint.model
@@ -320,9 +320,17 @@ def _arrays_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _as_stored(label: str, array: np.ndarray) -> np.ndarray:
-    """Return an array in the precision of a file: half, but for the selected weights."""
-    return array.astype(np.float32 if label.startswith(_SELECTED) else np.float16)
+def as_stored(label: str, array: np.ndarray) -> np.ndarray:
+    """Return an array in the precision of a file: half, but for the selected weights.
+
+    What outgrows half precision stays single.
+    """
+    single = array.astype(np.float32)
+    if label.startswith(_SELECTED):
+        return single
+    with np.errstate(over="ignore"):
+        half = array.astype(np.float16)
+    return half if np.isfinite(half).all() else single
 
 
 def _build_model(state: dict[str, np.ndarray], metadata: dict[str, Any]) -> LanguageModel:
@@ -403,12 +411,12 @@ def _snapshots(
     found: dict[str, dict[str, np.ndarray]] = {}
     for key, array in _finite_floats(_with_prefix(arrays, "snapshot__")).items():
         label, _, name = key.partition("__")
-        key = printable(key[:80])
+        shown = printable(key[:80])
         if name not in model.weights or label not in embeddings:
-            raise CheckpointError(f"snapshot__{key} belongs to no weight or stored step")
+            raise CheckpointError(f"snapshot__{shown} belongs to no weight or stored step")
         if array.shape != model.weights[name].shape:
             raise CheckpointError(
-                f"snapshot__{key} has shape {array.shape}, expected {model.weights[name].shape}"
+                f"snapshot__{shown} has shape {array.shape}, expected {model.weights[name].shape}"
             )
         # A snapshot may repeat the embedding; the step's own array is the one that is used.
         if name != EMBEDDING:
@@ -541,8 +549,9 @@ def _read_header(
             raise ValueError("no .npy stream")
         width = _HEADER_SIZES[version]
         (length,) = struct.unpack(width, member.read(struct.calcsize(width)))
-        match = _HEADER.fullmatch(member.read(min(length, _MAX_HEADER + 1)).decode("latin-1"))
-        if match is None:
+        header = member.read(min(length, _MAX_HEADER)).decode("latin-1")
+        match = _HEADER.fullmatch(header)
+        if match is None or len(header) != length:
             raise ValueError("not the form that NumPy writes")
         descr, fortran, sizes = match.groups()
         shape = tuple(int(n) for n in sizes.split(",") if n.strip())

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from wordlm_core import models
-from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.checkpoint import Checkpoint, as_stored
 from wordlm_core.errors import ConfigError
 from wordlm_core.models.base import Weights
 
@@ -65,7 +65,7 @@ def pack(
     embeddings: dict[str, np.ndarray] = {
         label: weights["token_embedding.weight"]
         if label == checkpoint.selected_label
-        else _round_history(array, history_bits)
+        else as_stored(label, round_to_bits(array, history_bits))
         for label, array in checkpoint.embeddings.items()
     }
     kept: dict[str, Weights] = {}
@@ -74,7 +74,8 @@ def pack(
         label = checkpoint.resolve_step(step)
         if label is not None and label in checkpoint.snapshots:
             kept[label] = {
-                k: _round_history(v, history_bits) for k, v in checkpoint.snapshots[label].items()
+                k: as_stored(label, round_to_bits(v, history_bits))
+                for k, v in checkpoint.snapshots[label].items()
             }
     packed: dict[str, Any] = {
         "significant_bits": significant_bits,
@@ -88,8 +89,3 @@ def pack(
         embeddings=embeddings,
         snapshots=kept,
     )
-
-
-def _round_history(values: np.ndarray, bits: int) -> np.ndarray:
-    """Return `values` rounded, in the precision that a file holds."""
-    return round_to_bits(values, bits).astype(np.float16)

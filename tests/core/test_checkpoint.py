@@ -15,6 +15,7 @@ from wordlm_core import checkpoint
 from wordlm_core.errors import CheckpointError
 from wordlm_core.files import replacing
 from wordlm_core.models import attention, mlp
+from wordlm_core.packing import pack
 from wordlm_core.text import SPECIALS
 
 WORDS = [*SPECIALS, "the", "cat", "saw", "dog", "and", "bird"]
@@ -94,6 +95,8 @@ def test_file_without_metadata_is_told_apart_by_its_arrays(tmp_path):
     [
         ({"model_config": {"heads": 2}}, 2),
         ({"model_config": {"n_head": 4}}, 4),
+        ({"model_config": {"heads": None, "n_head": 2}}, 2),
+        ({"model_config": {"n_head": None}, "protocol": {"heads": {"multihead": 4}}}, 4),
         ({"model_config": {}, "protocol": {"heads": {"multihead": 2}}}, 2),
         ({"protocol": {"heads": {"attention": 4}}}, 1),
         ({}, 1),
@@ -103,6 +106,128 @@ def test_heads_come_from_config_then_protocol_then_one(tmp_path, metadata, heads
     arrays = {f"state__{k}": v for k, v in state("multihead").items()}
     whole = {"kind": "multihead", "vocabulary": {"itos": WORDS}, **metadata}
     assert checkpoint.load(write(tmp_path / "x.npz", arrays, whole)).model.n_head == heads
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"protocol": {"heads": {"mlp": 0, "attention": 1}}},
+        {"model_config": {"n_head": 0}},
+        {"model_config": {"n_head": None}},
+        {"model_config": {"heads": "none"}},
+    ],
+)
+def test_an_mlp_has_no_heads_whatever_its_metadata_says(tmp_path, metadata):
+    arrays = {f"state__{k}": v for k, v in state("mlp").items()}
+    whole = {"kind": "mlp", "vocabulary": {"itos": WORDS}, **metadata}
+    assert checkpoint.load(write(tmp_path / "x.npz", arrays, whole)).model.n_head == 0
+
+
+def test_null_means_absent(tmp_path):
+    (tmp_path / "vocab.json").write_text(json.dumps({"itos": WORDS, "counts": None}))
+    arrays = {f"state__{k}": v for k, v in state("attention").items()}
+    loaded = checkpoint.load(
+        write(tmp_path / "x.npz", arrays, {"kind": None, "vocabulary": None, "selected_step": True})
+    )
+    assert loaded.model.kind == "attention"
+    assert loaded.selected_step is None  # true is no step
+
+
+def test_numbers_of_the_metadata_that_are_none_become_null(tmp_path):
+    (tmp_path / "vocab.json").write_text(json.dumps({"itos": WORDS}))
+    members = {f"state__{k}": v for k, v in state("mlp").items()}
+    text = '{"metrics": {"a": NaN, "b": [Infinity, -Infinity, 1e999, 0.5]}}'
+    path = write(tmp_path / "x.npz", {**members, "metadata_json": np.array(text)}, None)
+    loaded = checkpoint.load(path)
+    assert loaded.metadata["metrics"] == {"a": None, "b": [None, None, None, 0.5]}
+    checkpoint.save(loaded, tmp_path / "y.npz")
+
+
+def test_a_snapshot_may_repeat_the_embedding(tmp_path):
+    table = state("attention", seed=2)["token_embedding.weight"].astype(np.float16)
+    weights = {f"snapshot__step_0__{k}": v for k, v in state("attention", seed=1).items()}
+    loaded = checkpoint.load(ours(tmp_path / "x.npz", embedding__step_0=table, **weights))
+    model = loaded.model_at(0)
+    assert np.array_equal(model.weights["token_embedding.weight"], table)
+    assert np.array_equal(model.weights["W_Q.weight"], weights["snapshot__step_0__W_Q.weight"])
+    weights["snapshot__step_0__token_embedding.weight"] = np.ones((V, D + 1), np.float16)
+    with pytest.raises(CheckpointError, match=r"token_embedding\.weight has shape"):
+        checkpoint.load(ours(tmp_path / "x.npz", embedding__step_0=table, **weights))
+
+
+def test_the_hash_is_of_all_that_a_lens_reads(tmp_path):
+    base = {
+        "embedding__step_0": np.ones((V, D), np.float16),
+        **{f"snapshot__step_0__{k}": v for k, v in state("attention", seed=1).items()
+           if k != "token_embedding.weight"},
+    }  # fmt: skip
+    changes = {
+        "nothing": {},
+        "a weight": {"state__W_Q.weight": np.eye(4, dtype=np.float32)},
+        "an embedding": {"embedding__step_0": np.full((V, D), 2, np.float16)},
+        "a label": {"embedding__step_1": np.ones((V, D), np.float16)},
+        "a snapshot": {"snapshot__step_0__W_Q.weight": np.eye(4, dtype=np.float16)},
+        "counts": {"vocabulary": {"itos": WORDS, "counts": {"cat": 1}}},
+        "tokens": {"vocabulary": {"itos": [*WORDS[:-1], "fish"], "counts": {}}},
+        "heads": {"model_config": {"n_head": 2}},
+    }
+    hashes = {
+        name: checkpoint.load(ours(tmp_path / f"{i}.npz", **{**base, **change})).sha256
+        for i, (name, change) in enumerate(changes.items())
+    }
+    assert len(set(hashes.values())) == len(changes)
+    again = checkpoint.load(ours(tmp_path / "another name.npz", **base))
+    assert again.sha256 == hashes["nothing"]
+
+
+def test_a_file_name_that_is_no_text_still_gives_a_label(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9\n.npz")
+    try:
+        ours(path)
+    except OSError:
+        pytest.skip("this disk takes only UTF-8 names")
+    loaded = checkpoint.load(path)
+    assert loaded.name == "caf\\udce9\\n"
+    good, bad = checkpoint.load_folder(tmp_path)
+    assert list(good) == [f"{loaded.name}.npz"]
+    assert bad == {}
+
+
+def test_one_file_that_breaks_the_reader_does_not_hide_the_others(tmp_path, monkeypatch, caplog):
+    ours(tmp_path / "a.npz")
+    ours(tmp_path / "b.npz")
+    real = checkpoint.load
+
+    def load(path: Path) -> checkpoint.Checkpoint:
+        if path.name == "a.npz":
+            raise MemoryError
+        return real(path)
+
+    monkeypatch.setattr(checkpoint, "load", load)
+    good, bad = checkpoint.load_folder(tmp_path)
+    assert list(good) == ["b.npz"]
+    assert bad == {"a.npz": "it cannot be read (MemoryError)"}
+    assert "reading a.npz failed" in caplog.text
+
+
+def test_a_caller_that_lists_no_names_can_have_the_file_named(tmp_path):
+    (tmp_path / "x.npz").write_bytes(b"")
+    with (
+        pytest.raises(CheckpointError, match=r"^x\.npz: it is empty$"),
+        checkpoint.naming(tmp_path / "x.npz"),
+    ):
+        checkpoint.read_arrays(tmp_path / "x.npz")
+
+
+def test_a_pipe_a_device_or_a_folder_is_refused_unread(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "folder.npz").mkdir()
+    for path in (tmp_path / "pipe.npz", tmp_path / "folder.npz", Path("/dev/zero")):
+        with pytest.raises(CheckpointError, match="it is not a regular file"):
+            checkpoint.load(path)
+    os.mkfifo(tmp_path / "vocab.json")
+    with pytest.raises(CheckpointError, match="it is not a regular file"):
+        checkpoint.read_vocabulary(tmp_path / "vocab.json")
 
 
 def test_vocabulary_inside_comes_before_the_one_beside(tmp_path):
@@ -140,6 +265,16 @@ def test_save_and_load_give_the_same_model_and_history(tmp_path):
     )
 
 
+def test_history_that_outgrows_half_precision_is_kept(tmp_path):
+    large = np.full((V, D), 1e30, np.float32)
+    loaded = checkpoint.load(ours(tmp_path / "x.npz", embedding__step_0=large))
+    for written in (loaded, pack(loaded, history_bits=8)):
+        checkpoint.save(written, tmp_path / "y.npz")
+        again = checkpoint.load(tmp_path / "y.npz")
+        assert again.sha256 == written.sha256
+        assert np.allclose(again.embedding_at(0), 1e30, rtol=0.01)
+
+
 def test_a_step_without_whole_weights_names_those_that_have_them(tmp_path):
     loaded = checkpoint.load(
         ours(
@@ -148,7 +283,7 @@ def test_a_step_without_whole_weights_names_those_that_have_them(tmp_path):
             embedding__selected_step_9=state("attention")["token_embedding.weight"],
         )
     )
-    assert loaded.embedding_at(0).dtype == np.float32
+    assert loaded.embedding_at(0).dtype == np.float64
     with pytest.raises(CheckpointError, match=r"only the embeddings at step_0.*selected_step_9"):
         loaded.model_at(0)
     with pytest.raises(CheckpointError, match=r"step '7' is not stored.*step_0, selected_step_9"):
@@ -183,7 +318,8 @@ def test_a_writer_killed_in_mid_save_leaves_the_earlier_file(tmp_path):
     killed = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
     assert killed.returncode < 0
     assert path.read_bytes() == b"earlier"
-    assert len(list(tmp_path.iterdir())) == 2  # the killed writer's stray
+    (stray,) = (p for p in tmp_path.iterdir() if p != path)
+    os.utime(stray, (0, 0))
     with replacing(path) as file:
         file.write(b"later")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -224,8 +360,12 @@ def _zip(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_S
     return path
 
 
-def _npy(shape: str, descr: str = "<f4", data: bytes = b"") -> bytes:
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+def _npy(shape: str, descr: str = "'<f4'", data: bytes = b"") -> bytes:
+    return _raw(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n", data)
+
+
+def _raw(text: str, data: bytes = b"") -> bytes:
+    header = text.encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
 
@@ -262,6 +402,59 @@ HOSTILE = {
     "header of code": (
         lambda p: _zip(p, {"state__a.npy": _npy("__import__('os')")}),
         "no readable array header",
+    ),
+    **{
+        f"header {name}": (
+            lambda p, header=header: _zip(p, {"state__a.npy": header}),
+            "no readable array header",
+        )
+        for name, header in {
+            "not closed": _raw("{'descr': ("),
+            "of minus signs": _raw("{'descr': " + "-" * 9000 + "1}"),
+            "of brackets": _raw("{'descr': " + "(" * 4000),
+            "empty descr": _npy("(4,)", "()"),
+            "tuple descr": _npy("(4,)", "('<f4',)"),
+            "unknown descr": _npy("(4,)", "'<f7'"),
+            "true shape": _npy("(True,)"),
+            "too long": _npy("(4,)" + " " * 9000),
+            "with a long tail": _npy("(4,), }" + " " * 9000),
+        }.items()
+    },
+    **{
+        f"items of no size {descr}": (
+            lambda p, descr=descr: _zip(p, {"state__a.npy": _npy("(1000000000000,)", descr)}),
+            "impossible shape",
+        )
+        for descr in ("'<U0'", "'|S0'", "'|V0'")
+    },
+    "LZMA": (
+        lambda p: _zip(p, {"state__a.npy": _npy("(1,)")}, zipfile.ZIP_LZMA),
+        "compressed in a way that is not read here",
+    ),
+    "half a surrogate in the metadata": (
+        lambda p: write(p, {"metadata_json": np.array('{"a": ["\\ud800"]}')}, None),
+        "half a surrogate pair",
+    ),
+    "half a surrogate in the vocabulary": (
+        lambda p: ours(p, vocabulary={"itos": [*WORDS[:-1], "\ud800"]}),
+        "half a surrogate pair",
+    ),
+    "two selected steps": (
+        lambda p: ours(
+            p,
+            embedding__selected_step_1=np.ones((V, D), np.float32),
+            embedding__selected_step_2=np.ones((V, D), np.float32),
+        ),
+        "more than one selected step: selected_step_1, selected_step_2",
+    ),
+    "heads true": (lambda p: ours(p, model_config={"heads": True}), "number of heads is True"),
+    "step in other digits": (
+        lambda p: ours(p, **{"embedding__step_\u0661": np.ones((V, D), np.float32)}),
+        "is no step label",
+    ),
+    "line break in a name": (
+        lambda p: ours(p, **{"snapshot__step_3__a\nb": np.ones((4, 4), np.float16)}),
+        "belongs to no weight or stored step",
     ),
     "short data": (
         lambda p: _zip(p, {"state__a.npy": _npy("(4,)", data=b"12")}),

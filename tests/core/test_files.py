@@ -1,12 +1,14 @@
 """A file is replaced whole or not at all."""
 
 import os
+import platform
+import time
 from pathlib import Path
 
 import pytest
 
 from wordlm_core.errors import CorpusError, WordLMError
-from wordlm_core.files import replacing
+from wordlm_core.files import printable, replacing
 
 
 def test_the_new_file_takes_the_place_of_the_old(tmp_path: Path) -> None:
@@ -33,14 +35,48 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_writer_left_is_swept_and_a_living_one_kept(tmp_path: Path) -> None:
-    path = tmp_path / "a[1]"
-    strays = {pid: tmp_path / f".a[1].{pid}.tmp" for pid in (os.getppid(), 2**22 + 1)}
-    for stray in strays.values():
-        stray.touch()
+def aside(path: Path, host: str, pid: int, age: float) -> Path:
+    """Make what a writer leaves beside `path`, last written to `age` seconds ago."""
+    stray = path.with_name(f".{path.name}.{host}.{pid}.tmp")
+    stray.touch()
+    os.utime(stray, (time.time() - age,) * 2)
+    return stray
+
+
+def test_what_a_dead_writer_left_is_swept_and_all_others_kept(tmp_path: Path) -> None:
+    path, here, nobody = tmp_path / "a[1]", platform.node(), 2**22 + 1
+    dead = aside(path, here, nobody, 3600)
+    also_dead = aside(path, here, 10**12, 3600)
+    kept = [
+        aside(path, here, os.getppid(), 3600),  # alive
+        aside(path, here, nobody - 1, 5),  # perhaps alive where we cannot see it
+        aside(path, "another", nobody, 3600),
+        aside(tmp_path / "other", here, nobody, 3600),
+    ]
     with replacing(path) as file:
         file.write(b"x")
-    assert sorted(tmp_path.iterdir()) == sorted([path, strays[os.getppid()]])
+    assert not dead.exists()
+    assert not also_dead.exists()
+    assert sorted(tmp_path.iterdir()) == sorted([path, *kept])
+
+
+def test_a_living_writer_of_another_process_space_loses_nothing(tmp_path: Path) -> None:
+    """Two containers write one file; neither sees the other's process number."""
+    path = tmp_path / "file"
+    theirs = aside(path, platform.node(), 2**22 + 1, 0)
+    with replacing(path) as file:
+        file.write(b"ours")
+    theirs.write_bytes(b"theirs")
+    theirs.replace(path)
+    assert path.read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("caf\u00e9 1.npz", "caf\u00e9 1.npz"), ("a\nb", r"a\nb"), ("\udcff.npz", r"\udcff.npz")],
+)
+def test_a_name_can_be_printed_whatever_its_bytes(name: str, shown: str) -> None:
+    assert printable(name) == shown
 
 
 @pytest.mark.parametrize("error_class", [WordLMError, CorpusError])

@@ -1,6 +1,8 @@
 """Ablation, head knock-out and shuffle against direct computations."""
 
+import decimal
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from wordlm_core.models.mlp import MLPConfig, MLPModel
 from wordlm_core.text import SPECIALS, UNK_ID
 from wordlm_core.vocabulary import Probe, Vocabulary
 
-CLOSE = {"rel": 1e-5, "abs": 1e-5}
+CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 # -- KL
 
@@ -76,6 +78,27 @@ def test_kl_of_near_twins_is_not_negative():
     assert (values < 1e-12).all()
 
 
+def exact_kl(before: np.ndarray, after: np.ndarray) -> float:
+    """KL of the logits as they are, in decimals of 60 digits."""
+    with decimal.localcontext(prec=60):
+        rows = [[decimal.Decimal(float(x)) for x in row] for row in (before, after)]
+        wholes = [sum(x.exp() for x in row) for row in rows]
+        (p, log_p), (_, log_q) = (
+            ([x.exp() / whole for x in row], [x - whole.ln() for x in row])
+            for row, whole in zip(rows, wholes, strict=True)
+        )
+        return float(sum(share * (a - b) for share, a, b in zip(p, log_p, log_q, strict=True)))
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-9, 1e-6, 1e-3, 0.009, 0.011, 0.1, 1.0, 30.0])
+def test_kl_is_right_to_many_digits_at_any_size(size):
+    rng = np.random.default_rng(1)
+    before = rng.normal(0, 3, 40)
+    after = before + size * rng.normal(size=40)
+    close = pytest.approx(exact_kl(before, after), rel=1e-2 if size < 1e-10 else 1e-5, abs=0)
+    assert float(kl_divergence(before, after)) == close
+
+
 @given(
     st.lists(st.tuples(*[st.floats(-1e6, 1e6, width=32)] * 2), min_size=1, max_size=8),
     st.floats(-100, 100),
@@ -131,7 +154,7 @@ def test_every_effect_equals_the_oracle(model, vocabulary, request, how, which):
             assert effect.attention is None
         else:
             expected = attention[:, -1, effect.position]
-            np.testing.assert_allclose(effect.attention[0], expected, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(effect.attention[0], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_effects_are_the_positions_that_are_not_bos(model, vocabulary, probe, cropped):
@@ -230,25 +253,6 @@ def test_deleting_the_only_token_is_refused(model, vocabulary):
     assert len(ablate(model, vocabulary, vocabulary.probe("dog", 2), delete=True).effects) == 1
 
 
-class Characters(Vocabulary):
-    """A vocabulary without `<UNK>`, as a character model has it."""
-
-    def __post_init__(self) -> None:
-        """Accept any list."""
-
-
-def test_without_unk_the_default_is_to_delete():
-    vocabulary = Characters(("a", "b", "<BOS>"), {})
-    model = tiny.make_model("attention", vocab_size=3)
-    ids = np.array([2, 0, 1, 0])
-    probe = Probe(("<BOS>", "a", "b", "a"), ("<BOS>", "a", "b", "a"), ids, (), 0)
-    result = ablate(model, vocabulary, probe)
-    assert result.replacement is None
-    assert [effect.position for effect in result.effects] == [1, 2, 3]
-    deleted = ablate(model, vocabulary, probe, delete=True)
-    assert [e.kl for e in result.effects] == [e.kl for e in deleted.effects]
-
-
 def test_how_often_training_saw_the_replacement(model, vocabulary, probe):
     assert ablate(model, vocabulary, probe).replacement_count == 7
     assert ablate(model, vocabulary, probe, replacement="CAT ").replacement_count == 96
@@ -280,19 +284,23 @@ def test_unk_may_be_asked_for_by_name(model, vocabulary, probe, typed):
     assert [e.kl for e in asked.effects] == [e.kl for e in default.effects]
 
 
-def test_an_infinite_effect_is_infinite():
-    """Token 5's logit overflows float32 to -inf after one word: no mass is left on it."""
-    vocabulary = Vocabulary((*SPECIALS, "heavy", "light"), {})
-    config = MLPConfig(vocab_size=6, context_length=2, d_model=1, hidden=1)
-    weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}
-    weights["token_embedding.weight"][4] = 2
-    weights["hidden_layer.weight"][:] = 1
-    weights["vocab_head.weight"][5] = -3e38
-    model, probe = MLPModel(config, weights), vocabulary.probe("light light", 2)
-    effects = ablate(model, vocabulary, probe, replacement="heavy").effects
-    assert [effect.kl for effect in effects] == [math.inf, math.inf]
-    assert effects[0].changes[0].token == "light"
-    assert effects[0].changes[0].after == 0
+class Cutting(MLPModel):
+    """Gives the last token no mass at all after a text without id 5."""
+
+    def last_logits(self, ids, *, heads_off=()):
+        logits = super().last_logits(ids, heads_off=heads_off)
+        logits[~(ids == 5).any(axis=1), -1] = -np.inf
+        return logits
+
+
+def test_an_infinite_effect_is_infinite(mlp, vocabulary):
+    model, probe = Cutting(mlp.config, mlp.weights), vocabulary.probe("the cat", tiny.CONTEXT)
+    first, second = ablate(model, vocabulary, probe, top=len(vocabulary)).effects
+    assert math.isfinite(first.kl)
+    assert second.kl == math.inf
+    (change,) = (change for change in second.changes if change.token == vocabulary.itos[-1])
+    assert change.before > 0
+    assert change.after == 0
 
 
 # -- the cost
@@ -318,6 +326,33 @@ def test_all_positions_share_one_forward(checkpoints, vocabulary, probe):
     assert model.forwards == 1
 
 
+@pytest.mark.parametrize("how", [{}, {"delete": True}])
+def test_a_text_too_large_for_one_forward_takes_several_and_says_the_same(
+    model, vocabulary, probe, monkeypatch, how
+):
+    whole = ablate(model, vocabulary, probe, **how)
+    monkeypatch.setattr(ablation, "texts_at_once", lambda *_: 3)
+    parts = ablate(model, vocabulary, probe, **how)
+    assert parts.prediction == whole.prediction
+    assert [e.position for e in parts.effects] == [e.position for e in whole.effects]
+    for part, effect in zip(parts.effects, whole.effects, strict=True):
+        assert part.kl == pytest.approx(effect.kl, **CLOSE)
+        assert [c.token for c in part.changes] == [c.token for c in effect.changes]
+
+
+def test_memory_stays_bounded_whatever_a_model_asks_for():
+    """At once, 512 texts would need 600 MB for their embeddings alone."""
+    model = tiny.make_model("attention", context_length=512, d_model=128, hidden=8, d_k=8, d_v=8)
+    ids = np.full(512, 5)
+    ids[::2] = 6
+    tokens = tuple(tiny.VOCABULARY.itos[i] for i in ids)
+    tracemalloc.start()
+    ablate(model, tiny.VOCABULARY, Probe(tokens, tokens, ids, (), 0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400e6
+
+
 # -- rank correlation
 
 
@@ -326,6 +361,47 @@ def test_rank_correlation_is_of_mean_attention_with_kl(attention_model, vocabula
     attention = [effect.attention.mean() for effect in result.effects]
     expected = oracle.spearman(attention, [effect.kl for effect in result.effects])
     assert result.rank_correlation == pytest.approx(expected)
+
+
+def test_near_ties_are_ranked_as_float64_ranks_them(vocabulary):
+    """Keys that differ in the eighth digit: float32 would tie them or swap them."""
+    model = tiny.make_model("attention")
+    weights = {name: array.copy() for name, array in model.weights.items()}
+    table = weights["token_embedding.weight"]
+    for i in range(6, 10):
+        table[i] = table[5] + (i - 5) * 1e-9 * table[i]
+    weights["position_embedding.weight"][:] *= 1e-9
+    close = AttentionModel(model.config, weights)
+    probe = vocabulary.probe("cat saw dog and bird", tiny.CONTEXT)
+    result = ablate(close, vocabulary, probe, replacement="park")
+    before = oracle.last_logits(close, probe.ids)
+    kl = [
+        oracle.kl(before, oracle.last_logits(close, without(probe.ids, i, vocabulary.stoi["park"])))
+        for i in range(1, 6)
+    ]
+    attention = oracle.forward(close, probe.ids).attention.mean(axis=0)[-1, 1:]
+    assert np.ptp(attention) < 1e-7
+    assert len(set(attention.astype(np.float32))) < 5
+    assert result.rank_correlation == pytest.approx(oracle.spearman(attention, kl))
+
+
+def test_effects_far_below_rounding_are_ranked_by_size_not_by_chance(vocabulary):
+    """The head looks at two words alone; the others get 1e-10 of its attention, or 1e-13."""
+    model = tiny.make_model("attention")
+    weights = {name: array.copy() for name, array in model.weights.items()}
+    weights["W_Q.weight"] *= 8
+    sharp = AttentionModel(model.config, weights)
+    probe = vocabulary.probe("she saw a big red ball", tiny.CONTEXT)
+    result = ablate(sharp, vocabulary, probe)
+    before, *after = (
+        sharp.last_logits(ids[None])[0]
+        for ids in (probe.ids, *(np.array(without(probe.ids, i, UNK_ID)) for i in range(1, 7)))
+    )
+    expected = [exact_kl(before, row) for row in after]
+    assert sum(0 < kl < 1e-16 for kl in expected) == 3
+    assert [e.kl for e in result.effects] == pytest.approx(expected, rel=1e-2, abs=0)
+    attention = [effect.attention.mean() for effect in result.effects]
+    assert result.rank_correlation == pytest.approx(oracle.spearman(attention, expected))
 
 
 def test_rank_correlation_needs_attention_and_three_positions(

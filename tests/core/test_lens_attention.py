@@ -17,7 +17,7 @@ from wordlm_core.vocabulary import Vocabulary
 def test_weights_equal_the_oracle(attention_model, any_probe):
     result = attend(attention_model, any_probe)
     expected = oracle.forward(attention_model, any_probe.ids).attention
-    np.testing.assert_allclose(result.weights[0], expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(result.weights[0], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_sum_to_one_and_no_query_sees_the_future(attention_model, probe):
@@ -93,13 +93,13 @@ def test_row_steps_lead_from_the_query_to_the_picture(attention_model, probe):
         for query in (0, 4, len(probe.ids) - 1):
             steps = row_steps(result.trace, 0, head, query)
             np.testing.assert_allclose(steps.dots, steps.keys @ steps.query_vector, rtol=1e-6)
-            np.testing.assert_allclose(steps.scaled * math.sqrt(width), steps.dots, rtol=1e-5)
+            np.testing.assert_allclose(steps.scaled * math.sqrt(width), steps.dots, rtol=1e-9)
             seen = oracle.softmax(steps.scaled[~steps.masked])
-            np.testing.assert_allclose(steps.weights[~steps.masked], seen, rtol=1e-5)
+            np.testing.assert_allclose(steps.weights[~steps.masked], seen, rtol=1e-9)
             assert steps.masked.sum() == len(probe.ids) - 1 - query
             np.testing.assert_array_equal(steps.weights, result.weights[0, head, query])
             expected = oracle.forward(attention_model, probe.ids).head_updates[head, query]
-            np.testing.assert_allclose(steps.update, expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(steps.update, expected, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(steps.mix, steps.weights @ steps.values, rtol=1e-6)
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests import tiny
 from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.lens._common import largest, position_in, special_ids, top_probs
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.lens._common import largest, position_in, texts_at_once, top_probs
 
 
 @given(
@@ -42,9 +41,10 @@ def test_top_probs_carry_their_labels(vocabulary):
     assert [(item.token, item.prob) for item in shown] == [("bird", 0.75), ("cat", 0.25)]
 
 
-def test_specials_are_found_by_name():
-    assert special_ids(tiny.VOCABULARY) == [0, 1, 2, 3]
-    assert special_ids(Vocabulary(("<PAD>", "<BOS>", "<EOS>", "<UNK>"), {})) == [0, 1, 2, 3]
+def test_memory_bounds_how_many_texts_go_at_once(model):
+    assert texts_at_once(model, tiny.CONTEXT) > 1000
+    wide = tiny.make_model("attention", vocab_size=200_000, d_model=4, hidden=4, d_k=4, d_v=4)
+    assert 2 <= texts_at_once(wide, tiny.CONTEXT) <= 2**28 / (8 * 200_000)
 
 
 def test_positions_count_from_either_end(probe):

@@ -25,8 +25,8 @@ def test_rows_equal_the_oracle(attention_model, vocabulary, texts):
         oracle.forward(attention_model, probe.ids).contextual[position]
         for probe, position in ((a, 3), (b, 5))
     ]
-    assert pair.contextual_cosine == pytest.approx(oracle.cosine(*rows), abs=1e-5)
-    assert pair.contextual_l2 == pytest.approx(np.sqrt(sum((rows[0] - rows[1]) ** 2)), rel=1e-5)
+    assert pair.contextual_cosine == pytest.approx(oracle.cosine(*rows), abs=1e-9)
+    assert pair.contextual_l2 == pytest.approx(np.sqrt(sum((rows[0] - rows[1]) ** 2)), rel=1e-9)
     table = attention_model.weights["token_embedding.weight"]
     dog = vocabulary.stoi["dog"]
     others = [i for i in range(FIRST_LEXICAL_ID, len(vocabulary)) if i != dog]
@@ -34,7 +34,7 @@ def test_rows_equal_the_oracle(attention_model, vocabulary, texts):
     for found, vector in zip(lists, (*rows, table[dog]), strict=True):
         expected = oracle.nearest(vector, table, others)[:8]
         assert [item.id for item in found] == [i for i, _ in expected]
-        assert [n.cosine for n in found] == pytest.approx([c for _, c in expected], abs=1e-5)
+        assert [n.cosine for n in found] == pytest.approx([c for _, c in expected], abs=1e-9)
 
 
 def test_the_lookup_row_is_the_same_and_the_contextual_row_is_not(
@@ -69,3 +69,30 @@ def test_different_words_are_refused(attention_model, vocabulary, texts):
 def test_the_mlp_is_refused_in_a_sentence(mlp, vocabulary, texts):
     with pytest.raises(CheckpointError, match="the MLP has no attention: a word has no row"):
         compare(mlp, vocabulary, texts[0], 3, texts[1], 5)
+
+
+@pytest.mark.parametrize("factor", [1e12, 1e45])
+def test_rows_of_any_length_have_a_cosine(attention_model, vocabulary, texts, factor):
+    """The square of a long row's length may overflow where the cosine does not."""
+    a, b = texts
+    weights = {name: array.copy() for name, array in attention_model.weights.items()}
+    weights["W_V.weight"] *= factor
+    weights["W_O.weight"] *= factor
+    long = type(attention_model)(attention_model.config, weights)
+    pair = compare(long, vocabulary, a, 3, b, -1)
+    rows = [
+        oracle.forward(long, probe.ids).contextual[position] for probe, position in ((a, 3), (b, 5))
+    ]
+    scaled = [row / abs(row).max() for row in rows]
+    assert pair.contextual_cosine == pytest.approx(oracle.cosine(*scaled), abs=1e-9)
+    assert np.isfinite(pair.contextual_l2)
+
+
+def test_rows_that_overflow_are_refused(attention_model, vocabulary, texts):
+    a, b = texts
+    weights = {name: array.copy() for name, array in attention_model.weights.items()}
+    weights["W_V.weight"] *= 1e200
+    weights["W_O.weight"] *= 1e200
+    endless = type(attention_model)(attention_model.config, weights)
+    with pytest.raises(CheckpointError, match="numbers overflow"):
+        compare(endless, vocabulary, a, 3, b, -1)

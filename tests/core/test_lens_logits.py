@@ -5,19 +5,20 @@ import pytest
 
 from tests import tiny
 from tests.core import oracle
-from wordlm_core.errors import TextError
+from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.lens.logits import Push, logit_view
 
 POSITIONS = [-1, 0, 4]
 
 
-def check(push: Push, expected: np.ndarray, top: int = 8) -> None:
+def check(push: Push, shifts: np.ndarray, top: int = 8) -> None:
+    expected = shifts - sum(shifts) / len(shifts)
     order = np.argsort(-expected)
     itos = tiny.VOCABULARY.itos
     for shown, ids in ((push.promoted, order[:top]), (push.pushed_down, order[::-1][:top])):
         assert [shift.token for shift in shown] == [itos[i] for i in ids]
         np.testing.assert_allclose(
-            [shift.logit for shift in shown], expected[ids], rtol=1e-4, atol=1e-5
+            [shift.logit for shift in shown], expected[ids], rtol=1e-9, atol=1e-9
         )
 
 
@@ -47,17 +48,30 @@ def test_mlp_and_neurons_equal_the_oracle(model, vocabulary, probe, position):
     order = [i for i in np.argsort(strength)[::-1] if hidden[i] > 0][:8]
     assert [neuron.index for neuron in view.neurons] == order
     for neuron in view.neurons:
-        assert neuron.activation == pytest.approx(hidden[neuron.index], rel=1e-4, abs=1e-5)
+        assert neuron.activation == pytest.approx(hidden[neuron.index], rel=1e-9, abs=1e-9)
         check(neuron.push, hidden[neuron.index] * columns[:, neuron.index])
 
 
-def test_with_the_bias_the_units_sum_to_the_logits(model, vocabulary, probe):
+def test_with_the_bias_the_units_sum_to_the_logits_up_to_a_constant(model, vocabulary, probe):
     view = logit_view(model, vocabulary, probe, top=len(vocabulary))
     bias = dict(zip(vocabulary.itos, model.weights["vocab_head.bias"], strict=True))
     logits = dict(zip(vocabulary.itos, oracle.last_logits(model, probe.ids), strict=True))
-    for shift in view.mlp.promoted:
-        total = shift.logit + bias[shift.token]
-        assert total == pytest.approx(logits[shift.token], rel=1e-4, abs=1e-5)
+    rest = [logits[s.token] - bias[s.token] - s.logit for s in view.mlp.promoted]
+    assert np.ptp(rest) == pytest.approx(0, abs=1e-9)
+
+
+def test_shifts_are_centred_so_that_promoted_means_more_than_others(model, vocabulary, probe):
+    view = logit_view(model, vocabulary, probe, top=len(vocabulary))
+    for push in (view.attention, view.mlp, *(head.push for head in view.heads)):
+        if push is not None:
+            assert sum(shift.logit for shift in push.promoted) == pytest.approx(0, abs=1e-9)
+            assert push.promoted[0].logit > 0 > push.pushed_down[0].logit
+
+
+def test_numbers_that_overflow_are_refused(mlp, vocabulary, probe):
+    weights = {name: array * 1e200 for name, array in mlp.weights.items()}
+    with pytest.raises(CheckpointError, match="numbers overflow"):
+        logit_view(type(mlp)(mlp.config, weights), vocabulary, probe)
 
 
 def test_the_only_head_is_all_of_attention(checkpoints, vocabulary, probe):

@@ -128,8 +128,8 @@ def test_a_file_that_holds_no_counts(tmp_path, arrays, metadata, message):
     good = {"bigrams": np.zeros((0, 3), np.int32), "trigrams": np.zeros((0, 4), np.int32)}
     said = {"least": 2, "total_tokens": 9, "vocabulary_sha256": "x"}
     write_arrays(tmp_path / "x.npz", good | arrays, said | metadata)
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError, match=rf"^x\.npz: .*{message}"):
         receipt.load(tmp_path / "x.npz")
     (tmp_path / "y.npz").write_text("no archive")
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match=r"^y\.npz: it is damaged"):
         receipt.load(tmp_path / "y.npz")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests import tiny
 from tests.core import oracle
-from wordlm_core.errors import ConfigError
+from wordlm_core.errors import CheckpointError, ConfigError
+from wordlm_core.lens import sampling
 from wordlm_core.lens.sampling import generate, next_distribution
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
@@ -147,7 +148,31 @@ def test_settings_out_of_range(model, vocabulary, settings):
         generate(model, vocabulary, None, **settings)
 
 
-@pytest.mark.parametrize("settings", [{"seed": -1}, {"max_tokens": 0}, {"samples": 0}])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.filterwarnings("error")
+def test_logits_that_overflow_are_refused_at_any_temperature(vocabulary, temperature, bad):
+    logits = FOUR.copy()
+    logits[7] = bad
+    for broken in (logits, np.full(SIZE, -math.inf)):
+        with pytest.raises(CheckpointError, match="numbers overflow"):
+            next_distribution(broken, vocabulary, temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-300, 1.0, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_a_logit_of_minus_infinity_is_a_token_that_is_never_drawn(vocabulary, temperature):
+    logits = FOUR.copy()
+    logits[7] = -math.inf
+    result = next_distribution(logits, vocabulary, temperature=temperature)
+    assert result.probs[7] == 0
+    assert result.probs.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"seed": -1}, {"max_tokens": 0}, {"samples": 0}, {"max_tokens": 1001, "samples": 100}],
+)
 def test_counts_out_of_range(model, vocabulary, settings):
     with pytest.raises(ConfigError):
         generate(model, vocabulary, None, **settings)
@@ -202,6 +227,23 @@ def test_a_seed_decides_the_samples_whatever_their_number(model, vocabulary, pro
     assert len({sample.ids for sample in draw(5, 8)}) > 1
     for long, short in zip(draw(5, 8), draw(5, 8, max_tokens=4), strict=True):
         assert long.ids[:4] == short.ids
+
+
+def test_side_by_side_gives_what_one_by_one_gives(model, vocabulary, probe, monkeypatch):
+    """Drawn anew by the plain definition: own stream, own distribution, inverse of its sum."""
+    settings = {"temperature": 1.5, "top_k": 9, "top_p": 0.8}
+    together = generate(model, vocabulary, probe, seed=4, max_tokens=6, samples=5, **settings)
+    monkeypatch.setattr(sampling, "texts_at_once", lambda *_: 2)
+    parts = generate(model, vocabulary, probe, seed=4, max_tokens=6, samples=5, **settings)
+    assert parts == together
+    streams = np.random.default_rng(4).spawn(5)
+    for stream, sample in zip(streams, together, strict=True):
+        ids = [int(i) for i in probe.ids]
+        for expected in (*sample.ids, EOS_ID)[:6]:
+            logits = oracle.last_logits(model, ids[-tiny.CONTEXT :])
+            probs = oracle.next_probs(logits, never=NEVER, **settings)
+            ids.append(int(stream.choice(SIZE, p=np.array(probs) / sum(probs))))
+            assert ids[-1] == expected
 
 
 def test_a_sample_ends_before_eos(checkpoints, vocabulary):

@@ -9,7 +9,7 @@ from tests import tiny
 from tests.core import oracle
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
-from wordlm_core.lens.trajectory import trajectory
+from wordlm_core.lens.trajectory import fit, project, trajectory
 from wordlm_core.text import FIRST_LEXICAL_ID, SPECIALS
 from wordlm_core.vocabulary import Vocabulary
 
@@ -62,7 +62,7 @@ def test_share_kept_is_of_each_tables_own_variance(two):
     for kept, table in zip(result.kept, tables(two), strict=True):
         centred = table.astype(np.float64) - table.mean(axis=0)
         expected = ((centred @ result.basis.T) ** 2).sum() / (centred**2).sum()
-        assert kept.share == pytest.approx(expected, rel=1e-5)
+        assert kept.share == pytest.approx(expected, rel=1e-9)
 
 
 def test_axes_are_orthonormal_with_the_largest_loading_positive(checkpoints):
@@ -131,6 +131,25 @@ def test_equal_rows_have_no_variance_to_explain(checkpoints):
     np.testing.assert_array_equal(result.explained, [0, 0])
     assert [kept.share for kept in result.kept] == [0.0]
     assert np.isfinite(result.basis).all()
+
+
+def test_one_fit_serves_any_words(two):
+    basis = fit(two)
+    for words in (["cat"], ["dog", "bird"]):
+        result = trajectory(two, words)
+        assert project(basis, two, words) == result.paths
+        np.testing.assert_array_equal(basis.basis, result.basis)
+        np.testing.assert_array_equal(basis.mean, result.mean)
+        np.testing.assert_array_equal(basis.explained, result.explained)
+        assert basis.kept == result.kept
+
+
+def test_checkpoints_of_one_name_and_different_widths_are_told_apart(checkpoints):
+    wide = tiny.make_checkpoint("mlp", d_model=6)
+    with pytest.raises(ConfigError, match="share no map: mlp has 6, mlp has 8"):
+        trajectory([wide, checkpoints["mlp"]], ["cat"])
+    with pytest.raises(ConfigError, match="axes belong to embeddings of width 8"):
+        project(fit([checkpoints["mlp"]]), [wide], ["cat"])
 
 
 def test_what_cannot_be_mapped(checkpoints, two):

@@ -27,6 +27,8 @@ def test_packed_copy_is_smaller_and_nearly_the_same(checkpoints, tmp_path):
     checkpoint.save(packed, tmp_path / "packed.npz")
     again = checkpoint.load(tmp_path / "packed.npz")
     assert (tmp_path / "packed.npz").stat().st_size < (tmp_path / "whole.npz").stat().st_size
+    assert packed.sha256 != whole.sha256
+    assert again.sha256 == packed.sha256
     assert again.steps == whole.steps
     assert again.whole_steps == (whole.whole_steps[0], whole.selected_label)
     assert again.metadata["packed"]["significant_bits"] == 12

@@ -1,6 +1,7 @@
 """A person's own text: one document a line or .jsonl, UTF-8 or a sentence why not."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,20 @@ def test_line_ends_and_marks_leave_no_trace(end: str, mark: str) -> None:
     data = (mark + end.join([*rows, "", ""])).encode()
     assert reading.read_bytes(data, "a.jsonl") == LINES
     assert reading.read_bytes(data, "A.JSONL") == LINES
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_marks_of_files_that_were_glued_together_are_taken_away(name: str) -> None:
+    rows = LINES if name == "a.txt" else [json.dumps({"text": f"\ufeff{line}"}) for line in LINES]
+    data = "".join(f"\ufeff{row}\n" for row in rows).encode()
+    assert reading.read_bytes(data, name) == LINES
+
+
+def test_a_pipe_or_a_device_is_refused_unread(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    for path in (tmp_path / "pipe.txt", Path("/dev/zero")):
+        with pytest.raises(CorpusError, match=f"{path.name} is neither a file nor a folder"):
+            reading.read_path(path)
 
 
 def test_other_line_separators_stay_inside_a_document() -> None:
@@ -55,6 +70,7 @@ def test_wide_encodings_are_refused(encoding: str) -> None:
         ('{"text": 3}', 'no "text"'),
         ('{"text": null}', 'no "text"'),
         ('{"text": "\\ud83d"}', "half a surrogate pair"),
+        ('{"text": "a\\u0000b"}', "a zero character, which is no text"),
     ],
 )
 def test_a_bad_json_line_is_named(line: str, reason: str) -> None:

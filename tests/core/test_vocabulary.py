@@ -80,6 +80,9 @@ def test_hash_tells_orders_apart():
         ({"itos": [*SPECIALS, "a", "a"]}, "names a token twice"),
         ({"itos": [*SPECIALS], "counts": [1]}, "'counts' in here"),
         ({"itos": [*SPECIALS], "counts": {"a": -1}}, "'counts' in here"),
+        ({"itos": [*SPECIALS], "counts": {"a": True}}, "'counts' in here"),
+        ({"itos": [*SPECIALS, "\ud800"]}, "here holds half a surrogate pair"),
+        ({"itos": [*SPECIALS], "counts": {"\udfff": 1}}, "here holds half a surrogate pair"),
     ],
 )
 def test_json_that_is_no_vocabulary(data, message):
@@ -164,8 +167,9 @@ def test_a_word_is_found_in_its_normal_form(vocabulary, typed):
         ("qqqqqq", "'qqqqqq' is not in this vocabulary$"),
         ("", "one word is needed here, not 0"),
         ("the cat", "one word is needed here, not 2"),
-        ("<UNK>", "<UNK> and words of other scripts have no row"),
-        ("\u043c\u0438\u0440", "other scripts"),
+        ("<UNK>", "reads as <UNK>, whose row stands for every unknown word"),
+        ("\u043c\u0438\u0440", "reads as <UNK>"),
+        ("x" * 5000, f"^'{'x' * 40}...' is not in this vocabulary$"),
     ],
 )
 def test_a_word_that_is_none(vocabulary, typed, message):

@@ -1,4 +1,4 @@
-"""What several lenses share: ranked tokens and positions of a probe."""
+"""What several lenses share: ranked tokens, positions of a probe, and bounded memory."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.text import SPECIALS
+from wordlm_core.models.base import LanguageModel
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 _GROUP_SIZE = 32
+_MAX_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,13 @@ def top_probs(
     return tuple(TokenProb(vocabulary.itos[i], float(probs[i])) for i in largest(probs, count))
 
 
-def special_ids(vocabulary: Vocabulary) -> list[int]:
-    """Return the ids that stand for no word; all others are lexical."""
-    return [vocabulary.stoi[token] for token in SPECIALS if token in vocabulary.stoi]
+def texts_at_once(model: LanguageModel, length: int) -> int:
+    """Return how many texts of so many tokens one forward may take in bounded memory."""
+    config = model.config
+    embedded = 2 * length * config.d_model + 3 * length * model.n_head
+    # Of the vocabulary: logits, two distributions, their ratio and difference, and ranks.
+    numbers = embedded + 2 * config.hidden + 6 * config.vocab_size
+    return max(1, _MAX_BYTES // (8 * numbers))
 
 
 def position_in(probe: Probe, position: int) -> int:

@@ -5,6 +5,7 @@ set to zero; the earlier words are shuffled. Each time the whole model is comput
 its next-word prediction compared with the one before by KL(before || after).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,11 +13,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.lens._common import TokenProb, largest, top_probs
+from wordlm_core.lens._common import TokenProb, largest, texts_at_once, top_probs
 from wordlm_core.lens.attention import require_attention
 from wordlm_core.models.base import LanguageModel, log_softmax
-from wordlm_core.text import BOS, PAD, SPECIALS, UNK, normalise
+from wordlm_core.text import BOS, PAD, SPECIALS, UNK, UNK_ID, normalise
 from wordlm_core.vocabulary import Probe, Vocabulary
+
+# Log-ratios below this go through a series: their terms would cancel.
+_NEAR = 1e-2
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,8 @@ def kl_divergence(
         Nats, >= 0 (rounding below 0 is clamped), float64. Infinite where q has no mass and
         p has; tokens without mass in p count 0.
     """
-    log_p = log_softmax(before_logits)
-    return _kl(np.exp(log_p), log_p, log_softmax(after_logits))
+    log_p, log_q = log_softmax(before_logits), log_softmax(after_logits)
+    return _kl(np.exp(log_p), log_p, np.exp(log_q), log_q)
 
 
 def ablate(
@@ -149,8 +153,8 @@ def ablate(
         model: Any family.
         vocabulary: The model's.
         probe: The text.
-        replacement: `<UNK>` or a word; None takes `<UNK>`, or deletes where the vocabulary
-            has none. A position that already holds it reads 0 exactly.
+        replacement: `<UNK>` (None) or a word. A position that already holds it reads 0
+            exactly.
         delete: Take the position out; the others close up and nothing that was cut off on
             the left comes back.
         top: Length of `prediction` and of each `changes` (>= 1).
@@ -164,8 +168,14 @@ def ablate(
     """
     stand_in = _stand_in(vocabulary, replacement, delete)
     positions = [i for i, token in enumerate(probe.tokens) if token not in (BOS, PAD)]
-    logits = _logits_without(model, probe.ids, positions, stand_in)
-    kl, changes = _compare(logits[0], logits[1:], vocabulary, top)
+    prediction: tuple[TokenProb, ...] = ()
+    kl: list[float] = []
+    changes: list[tuple[Change, ...]] = []
+    for before, after in _logits_without(model, probe.ids, positions, stand_in):
+        prediction = prediction or _prediction(before, vocabulary, top)
+        some_kl, some_changes = _compare(before, after, vocabulary, top)
+        kl += some_kl.tolist()
+        changes += some_changes
     attention = model.last_attention(probe.ids)
     shown = None if stand_in is None else vocabulary.itos[stand_in]
     effects = tuple(
@@ -174,7 +184,7 @@ def ablate(
             token=probe.tokens[position],
             replacement=shown,
             attention=None if attention is None else attention[:, :, position],
-            kl=float(kl[i]),
+            kl=kl[i],
             changes=changes[i],
         )
         for i, position in enumerate(positions)
@@ -183,11 +193,11 @@ def ablate(
         tokens=probe.tokens,
         replacement=shown,
         replacement_count=None if shown is None else vocabulary.counts.get(shown),
-        prediction=_prediction(logits[0], vocabulary, top),
+        prediction=prediction,
         effects=effects,
         rank_correlation=None
         if attention is None
-        else spearman(attention[:, :, positions].mean(axis=(0, 1)), kl),
+        else spearman(attention[:, :, positions].mean(axis=(0, 1)), np.array(kl)),
     )
 
 
@@ -275,11 +285,9 @@ def _stand_in(vocabulary: Vocabulary, replacement: str | None, delete: bool) -> 
         if replacement is not None:
             raise TextError("a word is either replaced or deleted, not both")
         return None
-    if replacement is None:
-        return vocabulary.stoi.get(UNK)
-    typed = normalise(replacement).upper()
-    if typed == UNK and UNK in vocabulary.stoi:
-        return vocabulary.stoi[UNK]
+    typed = UNK if replacement is None else normalise(replacement).upper()
+    if replacement is None or typed == UNK:
+        return UNK_ID
     if typed in SPECIALS:
         raise TextError(f"{typed} cannot take a word's place here: choose a word or delete")
     return vocabulary.word_id(replacement)
@@ -290,20 +298,26 @@ def _logits_without(
     ids: Int[np.ndarray, " pos"],
     positions: list[int],
     stand_in: int | None,
-) -> Float[np.ndarray, "variants vocab"]:
-    """Return the logits of the whole text, then those without each position."""
-    if stand_in is None:
-        if len(ids) < 2:
-            raise TextError("deleting the only token would leave nothing to read")
-        before = model.last_logits(ids[None])
-        shorter = np.stack([np.delete(ids, position) for position in positions])
-        return np.concatenate([before, model.last_logits(shorter)])
-    texts = np.repeat(ids[None], 1 + len(positions), axis=0)
-    texts[np.arange(1, len(texts)), positions] = stand_in
-    logits = model.last_logits(texts)
-    # Equal texts in one batch may still differ in the last bit; a no-op has to read 0.
-    logits[(texts == ids).all(axis=1)] = logits[0]
-    return logits
+) -> Iterator[tuple[Float[np.ndarray, " vocab"], Float[np.ndarray, "variants vocab"]]]:
+    """Yield the logits of the whole text and of it without each position.
+
+    One forward gives all of them, or, of a long text, so many at a time as memory allows.
+    """
+    size = texts_at_once(model, len(ids))
+    if stand_in is None and len(ids) < 2:
+        raise TextError("deleting the only token would leave nothing to read")
+    for start in range(0, len(positions), size):
+        some = positions[start : start + size]
+        if stand_in is None:
+            before = model.last_logits(ids[None])[0]
+            yield before, model.last_logits(np.stack([np.delete(ids, i) for i in some]))
+            continue
+        texts = np.repeat(ids[None], 1 + len(some), axis=0)
+        texts[np.arange(1, len(texts)), some] = stand_in
+        logits = model.last_logits(texts)
+        # Equal texts in one batch may still differ in the last bit; a no-op has to read 0.
+        logits[(texts == ids).all(axis=1)] = logits[0]
+        yield logits[0], logits[1:]
 
 
 def _compare(
@@ -325,18 +339,29 @@ def _compare(
         tuple(Change(vocabulary.itos[i], *numbers) for i, *numbers in zip(*row, strict=True))
         for row in zip(*columns, strict=True)
     ]
-    return _kl(p, log_p, log_q), changes
+    return _kl(p, log_p, q, log_q), changes
 
 
 def _kl(
     p: Float[np.ndarray, "*#batch vocab"],
     log_p: Float[np.ndarray, "*#batch vocab"],
+    q: Float[np.ndarray, "*#batch vocab"],
     log_q: Float[np.ndarray, "*#batch vocab"],
 ) -> Float[np.ndarray, "..."]:
+    """Return the sum of p log(p / q) + q - p, whose terms are all >= 0.
+
+    q - p sums to 0. Without it, terms of both signs cancel, and what is left of a tiny KL is
+    rounding: effects under 1e-15 would rank by chance.
+    """
     # Where p has no mass the ratio stays 0: -inf minus -inf is never computed.
     ratio = np.zeros(np.broadcast_shapes(log_p.shape, log_q.shape))
-    np.subtract(log_p, log_q, out=ratio, where=p > 0)
-    return np.asarray(np.maximum(np.einsum("...v,...v->...", p, ratio), 0.0))
+    np.subtract(log_q, log_p, out=ratio, where=p > 0)
+    terms = (q - p) - p * ratio
+    near = (np.abs(ratio) < _NEAR) & (p > 0)
+    x = ratio[near]  # exp(x) - 1 - x by its series
+    series = 1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x / 720)))
+    terms[near] = np.broadcast_to(p, terms.shape)[near] * x * x * series
+    return np.asarray(np.maximum(terms.sum(axis=-1), 0.0))
 
 
 def _prediction(

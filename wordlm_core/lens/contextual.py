@@ -9,7 +9,7 @@ from wordlm_core.errors import TextError
 from wordlm_core.lens._common import position_in
 from wordlm_core.lens.attention import require_attention
 from wordlm_core.lens.neighbours import Neighbour, cosine, nearest_to
-from wordlm_core.models.base import LanguageModel
+from wordlm_core.models.base import LanguageModel, require_finite
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 
@@ -70,7 +70,8 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
         top: Length of the neighbour lists (>= 1); the word itself is left out of them.
 
     Raises:
-        CheckpointError: The model has no attention, so no contextual row.
+        CheckpointError: The model has no attention, so no contextual row, or its numbers
+            overflow.
         TextError: The tokens differ, or there is no such position.
     """
     require_attention(model, "a word has no row of its own there that a context could change")
@@ -85,7 +86,8 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
     assert a.contextual is not None
     assert b.contextual is not None
     lookup_a, lookup_b = a.embed[position_a], b.embed[position_b]
-    row_a, row_b = a.contextual[position_a], b.contextual[position_b]
+    row_a = require_finite(a.contextual[position_a])
+    row_b = require_finite(b.contextual[position_b])
     table = model.weights["token_embedding.weight"]
     near_a, near_b, near_lookup = (
         nearest_to(row, table, vocabulary, top, exclude=(int(probe_a.ids[position_a]),))
@@ -98,7 +100,7 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
         lookup_equal=np.array_equal(lookup_a, lookup_b),
         lookup_cosine=cosine(lookup_a, lookup_b),
         contextual_cosine=cosine(row_a, row_b),
-        contextual_l2=float(np.linalg.norm(row_a.astype(np.float64) - row_b)),
+        contextual_l2=float(np.linalg.norm(row_a - row_b)),
         neighbours_a=near_a,
         neighbours_b=near_b,
         lookup_neighbours=near_lookup,

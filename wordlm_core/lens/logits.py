@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float
 
 from wordlm_core.lens._common import largest, position_in
-from wordlm_core.models.base import LanguageModel, Trace
+from wordlm_core.models.base import LanguageModel, Trace, quiet_overflow, require_finite
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A token and what was added to its logit."""
+    """A token and what was added to its logit, less the mean over the vocabulary."""
 
     token: str
     logit: float
@@ -68,7 +68,7 @@ class LogitView:
         neurons: The strongest units: activation times the spread of the column.
     """
 
-    unit: ClassVar[str] = "difference of logits"
+    unit: ClassVar[str] = "difference of logits, less its mean over the vocabulary"
 
     tokens: tuple[str, ...]
     position: int
@@ -78,6 +78,7 @@ class LogitView:
     neurons: tuple[NeuronPush, ...]
 
 
+@quiet_overflow
 def logit_view(
     model: LanguageModel, vocabulary: Vocabulary, probe: Probe, position: int = -1, top: int = 8
 ) -> LogitView:
@@ -89,9 +90,11 @@ def logit_view(
     - the MLP: W2 h, the sum over hidden units i of h_i W2[:, i].
 
     Only differences between tokens count: a constant added to all logits changes no
-    probability. Left out: the bias b2, which does not depend on the text. The ReLU makes the
-    parts interact, so heads do not add up to `attention`. Only the last slot of the window
-    was trained to predict; earlier positions show the same weights where nobody asked.
+    probability. So each shift is shown less its mean over the vocabulary: what is promoted
+    gained more than tokens do on average. Left out: that mean, and the bias b2, which does
+    not depend on the text. The ReLU makes the parts interact, so heads do not add up to
+    `attention`. Only the last slot of the window was trained to predict; earlier positions
+    show the same weights where nobody asked.
 
     Args:
         model: Any family.
@@ -102,6 +105,7 @@ def logit_view(
 
     Raises:
         TextError: There is no such position.
+        CheckpointError: The model's numbers overflow.
 
     Source:
         After the direct logit attribution of Elhage et al. 2021 ("A Mathematical Framework
@@ -150,6 +154,7 @@ def _attention_shifts(
 
 
 def _push(shifts: Float[np.ndarray, " vocab"], vocabulary: Vocabulary, top: int) -> Push:
+    shifts = require_finite(shifts - shifts.mean())
     up, down = (
         tuple(Shift(vocabulary.itos[i], float(shifts[i])) for i in ids)
         for ids in (largest(shifts, top), largest(-shifts, top))

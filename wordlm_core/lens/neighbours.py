@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import TextError
-from wordlm_core.lens._common import largest, special_ids
+from wordlm_core.lens._common import largest
+from wordlm_core.text import FIRST_LEXICAL_ID
 from wordlm_core.vocabulary import Vocabulary
 
 # Shorter rows have no direction worth the name: those never trained, or padding.
@@ -103,7 +104,7 @@ def nearest_to(
     rows, target = table.astype(np.float64), vector.astype(np.float64)
     lengths, length = np.linalg.norm(rows, axis=1), np.linalg.norm(target)
     allowed = lengths >= _TINY
-    allowed[[*special_ids(vocabulary), *exclude]] = False
+    allowed[[*range(FIRST_LEXICAL_ID), *exclude]] = False
     ids = np.flatnonzero(allowed)
     if length < _TINY or not len(ids):
         return ()
@@ -117,7 +118,9 @@ def nearest_to(
 def cosine(first: Float[np.ndarray, " d_model"], second: Float[np.ndarray, " d_model"]) -> float:
     """Return the cosine of two vectors; 0 where one has no direction, exactly 1 for equals."""
     a, b = first.astype(np.float64), second.astype(np.float64)
-    scale = np.sqrt((a @ a) * (b @ b))
+    if np.array_equal(a, b):
+        return 1.0 if np.linalg.norm(a) >= _TINY else 0.0
+    scale = np.linalg.norm(a) * np.linalg.norm(b)
     return float(np.clip(a @ b / scale, -1, 1)) if scale >= _TINY**2 else 0.0
 
 

@@ -1,19 +1,20 @@
 """Sampling: what temperature, top-k and top-p do to the next-token distribution."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from wordlm_core.errors import ConfigError
-from wordlm_core.lens._common import TokenProb, top_probs
-from wordlm_core.models.base import LanguageModel, check_sizes, softmax
+from wordlm_core.lens._common import TokenProb, texts_at_once, top_probs
+from wordlm_core.models.base import LanguageModel, check_sizes, peak, softmax
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from wordlm_core.vocabulary import Probe, Vocabulary
 
-MAX_TOKENS, MAX_SAMPLES = 10_000, 10_000
+MAX_TOKENS, MAX_SAMPLES, MAX_DRAWS = 10_000, 10_000, 100_000
 _NEVER_DRAWN = [PAD_ID, BOS_ID, UNK_ID]
 
 
@@ -80,20 +81,13 @@ def next_distribution(
 
     Raises:
         ConfigError: A setting is out of its range.
+        CheckpointError: The logits hold +inf, NaN or nothing finite.
 
     Source:
         Top-p: Holtzman et al. 2020, arXiv:1904.09751.
     """
     _check(temperature, top_k, top_p)
-    open_logits = logits.astype(np.float64)
-    open_logits[_NEVER_DRAWN] = -np.inf
-    probs = _tempered(open_logits, temperature)
-    count = len(probs) if top_k is None else min(top_k, len(probs))
-    if top_p is not None and top_p < 1:
-        reached = np.cumsum(np.sort(probs)[::-1][:count])
-        count = 1 + int(np.count_nonzero(reached / reached[-1] < top_p))
-    if count < len(probs):
-        probs = _keep(probs, count)
+    (probs,) = _probabilities(logits[None], temperature, top_k, top_p)
     kept = probs[probs > 0]
     entropy = max(0.0, float(-(kept * np.log(kept)).sum()))
     return Distribution(vocabulary, probs, entropy, math.exp(entropy))
@@ -114,8 +108,8 @@ def generate(  # noqa: PLR0913 (one keyword a control)
     """Draw continuations of a text.
 
     Past the context the window slides: the model reads the last `context_length` ids. A
-    sample ends before `<EOS>` or after `max_tokens`. Sample i depends on the seed and on i,
-    not on how many are drawn.
+    sample ends before `<EOS>` or after `max_tokens`. Each sample has a generator of its own,
+    spawned from the seed: sample i depends on the seed and on i, not on how many are drawn.
 
     Args:
         model: Any word model.
@@ -126,30 +120,52 @@ def generate(  # noqa: PLR0913 (one keyword a control)
         top_p: Keep the fewest that reach this share.
         seed: >= 0.
         max_tokens: Longest sample.
-        samples: How many.
+        samples: How many; times `max_tokens` at most 100,000.
 
     Raises:
         ConfigError: A setting is out of its range.
+        CheckpointError: The model's numbers overflow.
     """
     _check(temperature, top_k, top_p)
     check_sizes(max_tokens=(max_tokens, MAX_TOKENS), samples=(samples, MAX_SAMPLES))
+    check_sizes(samples_times_max_tokens=(samples * max_tokens, MAX_DRAWS))
     if seed < 0:
         raise ConfigError(f"the seed must be 0 or more, not {seed}")
     start = [BOS_ID] if probe is None else [int(i) for i in probe.ids]
     generators = np.random.default_rng(seed).spawn(samples)
+    size = texts_at_once(model, model.config.context_length)
+
+    def probabilities(texts: Int[np.ndarray, "text pos"]) -> Float[np.ndarray, "text vocab"]:
+        return _probabilities(model.last_logits(texts), temperature, top_k, top_p)
+
+    drawn: list[list[int]] = []
+    for first in range(0, samples, size):
+        some = generators[first : first + size]
+        drawn += _draw(probabilities, start, some, model.config.context_length, max_tokens)
+    return tuple(_sample([i for i in ids if i != EOS_ID], vocabulary) for ids in drawn)
+
+
+def _draw(
+    probabilities: Callable[[Int[np.ndarray, "text pos"]], Float[np.ndarray, "text vocab"]],
+    start: list[int],
+    generators: Sequence[np.random.Generator],
+    context_length: int,
+    max_tokens: int,
+) -> list[list[int]]:
+    """Return one continuation a generator, all drawn side by side."""
     drawn: list[list[int]] = [[] for _ in generators]
-    running = list(range(samples))
+    running = list(range(len(generators)))
     for _ in range(max_tokens):
-        texts = [(start + drawn[i])[-model.config.context_length :] for i in running]
-        for i, logits in zip(running, model.last_logits(np.array(texts)), strict=True):
-            probs = next_distribution(
-                logits, vocabulary, temperature=temperature, top_k=top_k, top_p=top_p
-            ).probs
-            drawn[i].append(int(generators[i].choice(len(probs), p=probs)))
+        texts = [(start + drawn[i])[-context_length:] for i in running]
+        shares = np.cumsum(probabilities(np.array(texts)), axis=1)
+        shares /= shares[:, -1:]
+        points = np.array([generators[i].random() for i in running])
+        for i, token_id in zip(running, (shares <= points[:, None]).sum(axis=1), strict=True):
+            drawn[i].append(int(token_id))
         running = [i for i in running if drawn[i][-1] != EOS_ID]
         if not running:
             break
-    return tuple(_sample([i for i in ids if i != EOS_ID], vocabulary) for ids in drawn)
+    return drawn
 
 
 def _check(temperature: float, top_k: int | None, top_p: float | None) -> None:
@@ -161,25 +177,46 @@ def _check(temperature: float, top_k: int | None, top_p: float | None) -> None:
         raise ConfigError(f"top-p must be above 0 and at most 1, not {top_p}")
 
 
-def _tempered(
-    logits: Float[np.ndarray, " vocab"], temperature: float
-) -> Float[np.ndarray, " vocab"]:
-    if temperature == 0:
-        probs = np.zeros_like(logits)
-        probs[logits.argmax()] = 1
-        return probs
+def _probabilities(
+    logits: Float[np.ndarray, "text vocab"],
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+) -> Float[np.ndarray, "text vocab"]:
+    """Return `next_distribution` of each row."""
+    open_logits = logits.astype(np.float64)
+    open_logits[:, _NEVER_DRAWN] = -np.inf
     # The largest becomes 0 before the division, so that a tiny temperature overflows to
     # -inf (probability 0) and never to inf - inf.
+    below = open_logits - peak(open_logits)
+    if temperature == 0:
+        return (np.arange(below.shape[1]) == below.argmax(axis=1)[:, None]).astype(np.float64)
     with np.errstate(over="ignore"):
-        return softmax((logits - logits.max()) / temperature)
+        probs = softmax(below / temperature)
+    vocab_size = probs.shape[1]
+    cut = 0 if top_k is None else max(0, vocab_size - top_k)
+    ranked = np.partition(probs, cut, axis=1)[:, cut:] if cut else probs
+    if top_p is None or top_p >= 1:
+        return _keep(probs, ranked.min(axis=1), vocab_size - cut) if cut else probs
+    ranked = np.sort(ranked, axis=1)[:, ::-1]
+    reached = np.cumsum(ranked, axis=1)
+    counts = 1 + (reached / reached[:, -1:] < top_p).sum(axis=1)
+    return _keep(probs, ranked[np.arange(len(ranked)), counts - 1], counts)
 
 
-def _keep(probs: Float[np.ndarray, " vocab"], count: int) -> Float[np.ndarray, " vocab"]:
-    """Return `probs` with all but the `count` largest at 0 (of equals the first), scaled."""
-    least = np.partition(probs, -count)[-count]
-    kept = np.where(probs > least, probs, 0.0)
-    kept[np.flatnonzero(probs == least)[: count - np.count_nonzero(kept)]] = least
-    return kept / kept.sum()
+def _keep(
+    probs: Float[np.ndarray, "text vocab"],
+    least: Float[np.ndarray, " text"],
+    counts: Int[np.ndarray, " text"] | int,
+) -> Float[np.ndarray, "text vocab"]:
+    """Return each row with all but its `counts` largest at 0, scaled.
+
+    `least` is the smallest that stays; of those equal to it, the first do.
+    """
+    above, equal = probs > least[:, None], probs == least[:, None]
+    room = counts - above.sum(axis=1)
+    kept = np.where(above | (equal & (equal.cumsum(axis=1) <= room[:, None])), probs, 0.0)
+    return kept / kept.sum(axis=1, keepdims=True)
 
 
 def _sample(ids: list[int], vocabulary: Vocabulary) -> Sample:

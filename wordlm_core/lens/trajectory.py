@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, ConfigError
-from wordlm_core.lens._common import special_ids
+from wordlm_core.models.base import require_finite
+from wordlm_core.text import FIRST_LEXICAL_ID
 
 
 @dataclass(frozen=True)
@@ -50,24 +51,33 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """Word paths on one common basis.
+class Basis:
+    """The axes that all tables share; it depends on the checkpoints alone, on no word.
 
     Attributes:
         mean: Centre of all lexical rows of all tables.
         basis: The axes, unit length; coords are basis @ (row - mean).
         explained: Share of the variance of all rows together along each axis.
-        paths: Every word in every checkpoint.
         kept: One entry a checkpoint and step.
     """
-
-    unit: ClassVar[str] = "units of the embedding"
 
     mean: Float[np.ndarray, " d_model"]
     basis: Float[np.ndarray, "axis d_model"]
     explained: Float[np.ndarray, " axis"]
-    paths: tuple[WordPath, ...]
     kept: tuple[Kept, ...]
+
+
+@dataclass(frozen=True)
+class Trajectory(Basis):
+    """Word paths on one common basis.
+
+    Attributes:
+        paths: Every word in every checkpoint.
+    """
+
+    unit: ClassVar[str] = "units of the embedding"
+
+    paths: tuple[WordPath, ...]
 
 
 def trajectory(
@@ -75,16 +85,41 @@ def trajectory(
 ) -> Trajectory:
     """Return the paths of words on the first principal axes of all chosen tables together.
 
-    ONE basis is fitted on every lexical row (no special) of every checkpoint and stored
-    step, so movement on the map is movement of the embedding, never of the axes. The sign
-    of an axis is fixed: its largest-magnitude loading is positive. Left out: everything
-    across the axes; `kept` says how much that is at each step. A small share means that
-    words near each other on the map can be far apart in the embedding. Independently
-    trained models share no coordinates: between them, compare shapes, not places.
+    Between independently trained models, compare shapes, not places: they share no
+    coordinates. See `fit` for the basis and `project` for the paths; other words on the same
+    checkpoints need no new fit.
 
     Args:
         checkpoints: One or more, of equal d_model.
         words: Typed words, each looked up in every checkpoint's vocabulary.
+        axes: 2 or 3.
+
+    Raises:
+        ConfigError: No checkpoint, different widths, or fewer dimensions than axes.
+        CheckpointError: One stores no embeddings, or its vocabulary holds no words.
+        TextError: A word is not in a vocabulary.
+    """
+    basis = fit(checkpoints, axes=axes)
+    return Trajectory(
+        mean=basis.mean,
+        basis=basis.basis,
+        explained=basis.explained,
+        kept=basis.kept,
+        paths=project(basis, checkpoints, words),
+    )
+
+
+def fit(checkpoints: Sequence[Checkpoint], *, axes: int = 2) -> Basis:
+    """Return the first principal axes of all tables together.
+
+    ONE basis is fitted on every lexical row (no special) of every checkpoint and stored
+    step, so movement on the map is movement of the embedding, never of the axes. The sign
+    of an axis is fixed: its largest-magnitude loading is positive. Left out: everything
+    across the axes; `kept` says how much that is at each step. A small share means that
+    words near each other on the map can be far apart in the embedding.
+
+    Args:
+        checkpoints: One or more, of equal d_model.
         axes: 2 or 3.
 
     Returns:
@@ -94,102 +129,120 @@ def trajectory(
     Raises:
         ConfigError: No checkpoint, different widths, or fewer dimensions than axes.
         CheckpointError: One stores no embeddings, or its vocabulary holds no words.
-        TextError: A word is not in a vocabulary.
 
     Source:
         Pearson 1901; computed from the pooled covariance in float64.
     """
     _check(checkpoints, axes)
-    tables = [_read(checkpoint, words) for checkpoint in checkpoints]
-    mean, covariance = _pool([table for of_checkpoint in tables for table in of_checkpoint])
-    values, vectors = np.linalg.eigh(covariance)
+    tables = [
+        _moments(i, checkpoint, label)
+        for i, checkpoint in enumerate(checkpoints)
+        for label in checkpoint.steps
+    ]
+    mean, covariance = _pool(tables)
+    values, vectors = np.linalg.eigh(require_finite(covariance))
     values, basis = np.maximum(values[::-1][:axes], 0), vectors[:, ::-1][:, :axes].T
     loadings = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
     basis = basis * np.where(loadings < 0, -1.0, 1.0)
     total = np.trace(covariance)
-    return Trajectory(
+    return Basis(
         mean=mean,
         basis=basis,
         explained=values / total if total > 0 else np.zeros(axes),
-        paths=tuple(
-            WordPath(
-                checkpoint=checkpoint.name,
-                index=i,
-                word=checkpoint.vocabulary.itos[word_id],
-                points=tuple(_point(table, table.words[k] - mean, basis) for table in tables[i]),
-            )
-            for i, checkpoint in enumerate(checkpoints)
-            for k, word_id in enumerate(_word_ids(checkpoint, words))
-        ),
         kept=tuple(
-            Kept(checkpoint.name, i, table.label, table.step, _share(table.scatter, basis))
-            for i, checkpoint in enumerate(checkpoints)
-            for table in tables[i]
+            Kept(
+                checkpoint=checkpoints[table.index].name,
+                index=table.index,
+                label=table.label,
+                step=step_number(table.label),
+                share=_share(table.scatter, basis),
+            )
+            for table in tables
         ),
     )
 
 
+def project(
+    basis: Basis, checkpoints: Sequence[Checkpoint], words: Sequence[str]
+) -> tuple[WordPath, ...]:
+    """Return the paths of words through every stored step, on axes fitted before.
+
+    Args:
+        basis: Of `fit`, on these checkpoints.
+        checkpoints: The same, in the same order.
+        words: Typed words, each looked up in every checkpoint's vocabulary.
+
+    Raises:
+        ConfigError: The axes belong to embeddings of another width.
+        TextError: A word is not in a vocabulary.
+    """
+    width = len(basis.mean)
+    if any(checkpoint.model.config.d_model != width for checkpoint in checkpoints):
+        raise ConfigError(f"the axes belong to embeddings of width {width}")
+    paths: list[WordPath] = []
+    for i, checkpoint in enumerate(checkpoints):
+        word_ids = [checkpoint.vocabulary.word_id(word) for word in words]
+        rows = {label: checkpoint.embedding_at(label)[word_ids] for label in checkpoint.steps}
+        paths += [
+            WordPath(
+                checkpoint=checkpoint.name,
+                index=i,
+                word=checkpoint.vocabulary.itos[word_id],
+                points=tuple(
+                    PathPoint(
+                        label=label,
+                        step=step_number(label),
+                        coords=tuple((basis.basis @ (of_words[k] - basis.mean)).tolist()),
+                    )
+                    for label, of_words in rows.items()
+                ),
+            )
+            for k, word_id in enumerate(word_ids)
+        ]
+    return tuple(paths)
+
+
 @dataclass(frozen=True)
 class _Table:
-    """What is needed of one embedding table: its moments and the rows of the words.
+    """What the fit needs of one embedding table.
 
     Attributes:
+        index: Place of its checkpoint among those given.
         label: Step label.
-        step: Step number.
         rows: Number of lexical rows.
         mean: Their mean.
         scatter: Sum of outer products of the centred rows.
-        words: Rows of the chosen words.
     """
 
+    index: int
     label: str
-    step: int
     rows: int
     mean: Float[np.ndarray, " d_model"]
     scatter: Float[np.ndarray, "d_model d_model"]
-    words: Float[np.ndarray, "word d_model"]
 
 
 def _check(checkpoints: Sequence[Checkpoint], axes: int) -> None:
     if not checkpoints:
         raise ConfigError("a map needs at least one checkpoint")
-    widths = {c.name: c.model.config.d_model for c in checkpoints}
-    if len(set(widths.values())) > 1:
-        listed = ", ".join(f"{name} has {width}" for name, width in widths.items())
+    widths = [(c.name, c.model.config.d_model) for c in checkpoints]
+    d_model = widths[0][1]
+    if any(width != d_model for _, width in widths):
+        listed = ", ".join(f"{name} has {width}" for name, width in widths)
         raise ConfigError(f"embeddings of different widths share no map: {listed}")
-    d_model = checkpoints[0].model.config.d_model
     if axes not in (2, 3) or axes > d_model:
         raise ConfigError(f"a map has 2 or 3 axes and at most d_model = {d_model}, not {axes}")
     for checkpoint in checkpoints:
         if not checkpoint.steps:
             raise CheckpointError(f"{checkpoint.name} stores no embeddings over training")
-        if len(checkpoint.vocabulary) <= len(special_ids(checkpoint.vocabulary)):
+        if len(checkpoint.vocabulary) <= FIRST_LEXICAL_ID:
             raise CheckpointError(f"the vocabulary of {checkpoint.name} holds no words")
 
 
-def _word_ids(checkpoint: Checkpoint, words: Sequence[str]) -> list[int]:
-    return [checkpoint.vocabulary.word_id(word) for word in words]
-
-
-def _read(checkpoint: Checkpoint, words: Sequence[str]) -> list[_Table]:
-    word_ids, specials = _word_ids(checkpoint, words), special_ids(checkpoint.vocabulary)
-    tables: list[_Table] = []
-    for label in checkpoint.steps:
-        table = checkpoint.embedding_at(label).astype(np.float64)
-        lexical = np.delete(table, specials, axis=0)
-        mean = lexical.mean(axis=0)
-        centred = lexical - mean
-        tables.append(
-            _Table(
-                label=label,
-                step=step_number(label),
-                rows=len(lexical),
-                mean=mean,
-                scatter=centred.T @ centred,
-                words=table[word_ids],
-            )
-        )
-    return tables
+def _moments(index: int, checkpoint: Checkpoint, label: str) -> _Table:
+    lexical = checkpoint.embedding_at(label)[FIRST_LEXICAL_ID:]
+    mean = lexical.mean(axis=0)
+    centred = lexical - mean
+    return _Table(index, label, len(lexical), mean, centred.T @ centred)
 
 
 def _pool(
@@ -202,12 +255,6 @@ def _pool(
         [t.scatter + t.rows * np.outer(t.mean - mean, t.mean - mean) for t in tables], axis=0
     )
     return mean, scatter / rows
-
-
-def _point(
-    table: _Table, centred: Float[np.ndarray, " d_model"], basis: Float[np.ndarray, "axis d_model"]
-) -> PathPoint:
-    return PathPoint(table.label, table.step, tuple((basis @ centred).tolist()))
 
 
 def _share(

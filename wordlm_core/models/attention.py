@@ -69,8 +69,7 @@ class AttentionConfig:
                 f"{self.n_head} heads do not divide a query width of {self.d_k} and a value "
                 f"width of {self.d_v}"
             )
-        parameters = sum(math.prod(shape) for shape in self.shapes.values())
-        base.check_sizes(parameters=(parameters, base.MAX_PARAMETERS))
+        base.check_budget(self.shapes, self.context_length, n_head=self.n_head)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -8,6 +8,7 @@ app never loads torch. Only `trainer` does; the families give it their different
 in `training_hidden`, which imports torch inside.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -22,6 +23,8 @@ HeadSet = Sequence[tuple[int, int]]
 
 MAX_CONTEXT, MAX_WIDTH, MAX_HIDDEN, MAX_HEADS = 4096, 4096, 16_384, 64
 MAX_PARAMETERS = 8_000_000
+# Most numbers in one array of a forward pass: 128 MB in float64.
+_MAX_NUMBERS = 2**24
 
 # For forwards: numbers that overflow are refused by the softmax, not warned of on the way.
 quiet_overflow = np.errstate(over="ignore", invalid="ignore")
@@ -36,7 +39,7 @@ def log_softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*ba
         CheckpointError: A row holds +inf, NaN or nothing finite.
     """
     logs = logits.astype(np.float64)
-    logs -= _peak(logs)
+    logs -= peak(logs)
     logs -= np.log(np.exp(logs).sum(axis=-1, keepdims=True))
     return logs
 
@@ -49,15 +52,28 @@ def softmax(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch 
     Raises:
         CheckpointError: A row holds +inf, NaN or nothing finite.
     """
-    powers = np.exp(logits - _peak(logits))
+    powers = np.exp(logits - peak(logits))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def _peak(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch 1"]:
-    peak = logits.max(axis=-1, keepdims=True)
-    if not np.isfinite(peak).all():
+def peak(logits: Float[np.ndarray, "*batch n"]) -> Float[np.ndarray, "*batch 1"]:
+    """Return the largest of each row, once every row has a softmax.
+
+    Raises:
+        CheckpointError: A row holds +inf, NaN or nothing finite.
+    """
+    return require_finite(logits.max(axis=-1, keepdims=True))
+
+
+def require_finite(numbers: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Return a model's numbers, if they are all finite.
+
+    Raises:
+        CheckpointError: They are not.
+    """
+    if not np.isfinite(numbers).all():
         raise CheckpointError("the model's numbers overflow: its weights are too large")
-    return peak
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -207,6 +223,37 @@ def check_sizes(**sizes: tuple[int, int]) -> None:
     for name, (size, limit) in sizes.items():
         if not 1 <= size <= limit:
             raise ConfigError(f"{name.replace('_', ' ')} must be 1 to {limit:,}, not {size:,}")
+
+
+def check_budget(
+    shapes: Mapping[str, tuple[int, ...]], context_length: int, *, n_head: int = 0
+) -> None:
+    """Refuse a model that would be too large for a page: a small file can ask for much.
+
+    Args:
+        shapes: Of every weight.
+        context_length: Slots of the window.
+        n_head: Heads.
+
+    Raises:
+        ConfigError: Which product of sizes is beyond its limit.
+    """
+    vocab_size, d_model = shapes["token_embedding.weight"]
+    (hidden,) = shapes["hidden_layer.bias"]
+    parameters = sum(math.prod(shape) for shape in shapes.values())
+    check_sizes(parameters=(parameters, MAX_PARAMETERS))
+    context = context_length
+    products = {
+        # A softmax makes several copies of the scores; an ablation is computed in parts.
+        "context x context x heads": (context * context * n_head, _MAX_NUMBERS // 4),
+        "context x context x width": (context * context * d_model, _MAX_NUMBERS * 4),
+        "context x heads x width": (context * n_head * d_model, _MAX_NUMBERS),
+        "context x hidden": (context * hidden, _MAX_NUMBERS),
+        "context x vocabulary": (context * vocab_size, _MAX_NUMBERS),
+    }
+    for name, (size, limit) in products.items():
+        if size > limit:
+            raise ConfigError(f"too large to look into: {name} is {size:,}; the limit is {limit:,}")
 
 
 def check_probe(ids: Int[np.ndarray, "*batch pos"], context_length: int) -> None:

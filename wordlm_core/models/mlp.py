@@ -38,8 +38,7 @@ class MLPConfig:
             d_model=(self.d_model, base.MAX_WIDTH),
             hidden=(self.hidden, base.MAX_HIDDEN),
         )
-        parameters = sum(rows * columns for rows, columns in map(_as_matrix, self.shapes.values()))
-        base.check_sizes(parameters=(parameters, base.MAX_PARAMETERS))
+        base.check_budget(self.shapes, self.context_length)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -51,10 +50,6 @@ class MLPConfig:
             "vocab_head.weight": (self.vocab_size, self.hidden),
             "vocab_head.bias": (self.vocab_size,),
         }
-
-
-def _as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    return (shape[0], shape[1]) if len(shape) == 2 else (shape[0], 1)
 
 
 class MLPModel:
