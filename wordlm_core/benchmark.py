@@ -113,7 +113,8 @@ def _finished(config: TrainConfig, data: Dataset, out: Path, kind: str) -> Check
     path = _path(out, kind, config.seed)
     if not path.exists():
         return None
-    done = checkpoint.load(path)
+    with checkpoint.naming(path):
+        done = checkpoint.load(path)
     training = done.metadata.get("training", {})
     same = (
         all(training.get(key) == value for key, value in asdict(config).items())

@@ -42,11 +42,8 @@ Answer = dict[str, Any]
 
 
 def _load(path: str) -> Checkpoint:
-    file = Path(path)
-    try:
-        return checkpoint.load(file)
-    except CheckpointError as error:
-        raise CheckpointError(f"{file.name}: {error}") from error
+    with checkpoint.naming(Path(path)):
+        return checkpoint.load(Path(path))
 
 
 def _open(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:

@@ -17,7 +17,14 @@ import numpy as np
 import torch
 
 from wordlm_core import models
-from wordlm_core.checkpoint import EMBEDDING, RESUME_SUFFIX, Checkpoint, read_arrays, write_arrays
+from wordlm_core.checkpoint import (
+    EMBEDDING,
+    RESUME_SUFFIX,
+    Checkpoint,
+    naming,
+    read_arrays,
+    write_arrays,
+)
 from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
 from wordlm_core.models._torch_ops import head_loss
 from wordlm_core.models.base import LanguageModel, check_sizes, count_parameters
@@ -365,7 +372,8 @@ class Trainer:
         write_arrays(path, arrays, record)
 
     def _load(self, path: Path) -> None:
-        read_only, record = read_arrays(path, limit=_MAX_STATE_BYTES)
+        with naming(path):
+            read_only, record = read_arrays(path, limit=_MAX_STATE_BYTES)
         if record.get("owner") != self._owner():
             raise CheckpointError(
                 f"{path.name} belongs to a training with other settings or another corpus"

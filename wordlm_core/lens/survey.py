@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from wordlm_core.checkpoint import Checkpoint, read_arrays, write_arrays
+from wordlm_core.checkpoint import Checkpoint, naming, read_arrays, write_arrays
 from wordlm_core.errors import CheckpointError, ConfigError, CorpusError
 from wordlm_core.lens.ablation import ablate, spearman
 from wordlm_core.text import FIRST_LEXICAL_ID
@@ -133,7 +133,8 @@ def load(path: Path) -> dict[str, Survey]:
     Raises:
         CheckpointError: Unreadable, or no surveys.
     """
-    arrays, metadata = read_arrays(path)
+    with naming(path):
+        arrays, metadata = read_arrays(path)
     models = metadata.get("models")
     if not isinstance(models, dict):
         raise CheckpointError("it holds no surveys")
