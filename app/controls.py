@@ -11,12 +11,13 @@ import streamlit as st
 
 from app import layout, settings, state
 from app.figures import Panel
+from app.results import Shuffled
 from app.state import View
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.lens import ablation
-from wordlm_core.lens.ablation import AblationResult, ShuffleResult
-from wordlm_core.text import UNK
+from wordlm_core.lens.ablation import AblationResult
+from wordlm_core.text import SPECIALS, UNK
 from wordlm_core.vocabulary import Probe
 
 PRESETS = (
@@ -28,6 +29,12 @@ PRESETS = (
 )
 _PRESET_LABELS = ("a red ball", "repeated words", "I will help", "thank", "an unknown word")
 _LISTED = 6
+_SECOND = "Tom took the little red ball. The bird was very happy, and she said"
+_NO_ATTENTION = (
+    "An MLP reads its window as one long vector: every position has weights of its own, and "
+    "none looks at another. So there is no attention to draw. What its prediction depends "
+    "on can be measured all the same."
+)
 _TAKE_AWAY = ("`<UNK>`", "another word", "deleted")
 _BY_UNKNOWN, _BY_WORD, _DELETED = range(3)
 
@@ -46,7 +53,7 @@ def checkpoint() -> Checkpoint:
         )
     names = [entry.name for entry in loaded]
     default = loaded.index(best_checkpoint())
-    return loaded[_choose(st.selectbox, "Checkpoint", "checkpoint", names, default)]
+    return loaded[choose(st.selectbox, "Checkpoint", "checkpoint", names, default)]
 
 
 def best_checkpoint() -> Checkpoint:
@@ -56,14 +63,18 @@ def best_checkpoint() -> Checkpoint:
 
 def step(of: Checkpoint, *, second: bool = False) -> str | None:
     """Pick a training step at which all weights are stored, where there is a choice."""
-    labels = of.whole_steps
-    if len(labels) < 2:
-        return of.selected_label
-    default = labels.index(of.selected_label) if of.selected_label in labels else len(labels) - 1
     title, key = ("Its training step", "other_step") if second else ("Training step", "step")
-    shown = [_step_label(of, label) for label in labels]
-    meaning = "The same model earlier in its training. Step 0 is before any training."
-    return labels[_choose(st.select_slider, title, key, shown, default, help=meaning)]
+    return _step(of, of.whole_steps, title, key)
+
+
+def stored_step(of: Checkpoint) -> str | None:
+    """Pick a training step at which the embeddings are stored, where there is a choice."""
+    return _step(of, of.steps, "Training step", "step")
+
+
+def dimensions() -> int:
+    """Pick a flat map or one in space; return its number of axes."""
+    return 2 + choose(st.segmented_control, "Map", "map", ("2-D", "3-D"))
 
 
 def probe(of: Checkpoint) -> Probe:
@@ -112,17 +123,62 @@ def probe_or_hint(of: Checkpoint) -> Probe | None:
         return None
 
 
-def require_attention(of: View) -> None:
+def require_attention(of: View, why: str = _NO_ATTENTION) -> None:
     """Stop the page with an explanation where the model has no attention."""
     if of.model.n_head > 0:
         return
-    st.info(
-        "An MLP reads its window as one long vector: every position has weights of its own, and "
-        "none looks at another. So there is no attention to draw. What its prediction depends "
-        "on can be measured all the same."
-    )
+    st.info(why)
     layout.page_link("30_ablation.py", "Take words away from this model", ":material/content_cut:")
     st.stop()
+
+
+def second_text(of: View) -> Probe:
+    """Read the second text.
+
+    Raises:
+        TextError: Nothing was typed.
+    """
+    limit = settings.current().max_text
+    typed = st.text_input(
+        "Second sentence",
+        _SECOND,
+        max_chars=limit,
+        key="second",
+        bind="query-params",
+        persist_state="session",
+        live="200ms",
+        placeholder="Type a few words that share one with the first",
+    )
+    typed = (typed or "")[:limit]
+    state.remember_text("second", typed)
+    try:
+        read = of.vocabulary.probe(typed, of.model.config.context_length)
+    except TextError as error:
+        raise TextError(f"the second sentence is empty: {error}") from error
+    layout.note(*(f"Second: {remark}" for remark in _remarks(read, of.model.config.context_length)))
+    return read
+
+
+def shared_word(first: Probe, second: Probe, places: Sequence[Any]) -> tuple[int, int]:
+    """Pick a position in each text, among the words that stand in both.
+
+    Args:
+        first: The first text.
+        second: The second.
+        places: Two columns for the controls.
+
+    Raises:
+        TextError: The texts share no word.
+    """
+    shared = set(first.tokens) & set(second.tokens) - set(SPECIALS)
+    if not shared:
+        raise TextError("the two sentences share no word: type one that stands in both")
+    in_first = [i for i, word in enumerate(first.tokens) if word in shared]
+    with places[0]:
+        position = _place("Word in the first text", "word_a", first, in_first)
+    in_second = [i for i, word in enumerate(second.tokens) if word == first.tokens[position]]
+    with places[1]:
+        return position, _place("The same word in the second", "word_b", second, in_second)
 
 
 def head(of: View, *, second: bool = False) -> tuple[int, int]:
@@ -131,10 +187,10 @@ def head(of: View, *, second: bool = False) -> tuple[int, int]:
     layer = number = 0
     if of.model.n_layer > 1:
         labels = [f"layer {n}" for n in range(of.model.n_layer)]
-        layer = _choose(st.segmented_control, f"{its}layer".capitalize(), f"{prefix}layer", labels)
+        layer = choose(st.segmented_control, f"{its}layer".capitalize(), f"{prefix}layer", labels)
     if of.model.n_head > 1:
         labels = [f"head {n}" for n in range(of.model.n_head)]
-        number = _choose(st.segmented_control, f"{its}head".capitalize(), f"{prefix}head", labels)
+        number = choose(st.segmented_control, f"{its}head".capitalize(), f"{prefix}head", labels)
     return layer, number
 
 
@@ -143,7 +199,7 @@ def query(of: View) -> int:
     labels = [_position(i, token) for i, token in enumerate(of.probe.tokens)]
     if len(labels) < 2:
         return 0
-    return _choose(
+    return choose(
         st.select_slider,
         "Query position",
         "query",
@@ -151,6 +207,16 @@ def query(of: View) -> int:
         len(labels) - 1,
         help="The row to take apart. A click into the heatmap does the same.",
     )
+
+
+def position(of: View) -> int:
+    """Pick a position; the last one by default, which alone was trained to predict."""
+    labels = [_position(i, token) for i, token in enumerate(of.probe.tokens)]
+    if len(labels) < 2:
+        return 0
+    meaning = "The word after it is the one whose logits are looked at."
+    last = len(labels) - 1
+    return choose(st.select_slider, "Position", "position", labels, last, help=meaning)
 
 
 def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
@@ -163,7 +229,7 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
     loaded = [c for c in state.library().checkpoints.values() if c.model.n_head > 0]
     with places[0]:
         names = ["nothing", *(entry.name for entry in loaded)]
-        chosen = _choose(st.selectbox, "Compare with", "other", names)
+        chosen = choose(st.selectbox, "Compare with", "other", names)
     if chosen == 0:
         return None
     with places[1]:
@@ -175,7 +241,7 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
 
 def replacement() -> dict[str, Any]:
     """Pick what takes a token's place; return the options of `ablate`."""
-    chosen = _choose(st.segmented_control, "Each token is replaced by", "by", _TAKE_AWAY)
+    chosen = choose(st.segmented_control, "Each token is replaced by", "by", _TAKE_AWAY)
     if chosen == _DELETED:
         return {"delete": True}
     if chosen == _BY_UNKNOWN:
@@ -198,23 +264,83 @@ def rivals(of: View) -> list[View]:
 
     The same seed is preferred, and the same training step where it is stored.
     """
-    found = {of.model.kind: of}
-    seed = of.checkpoint.metadata.get("seed")
+    _, *others = companions(of.checkpoint)
+    steps = [same_step(of.checkpoint, of.step, each, each.whole_steps) for each in others]
+    read = [state.view(each, at, of.probe) for each, at in zip(others, steps, strict=True)]
+    return [of, *read]
+
+
+def companions(of: Checkpoint) -> list[Checkpoint]:
+    """Return a checkpoint and one of each other kind that reads the same tokens.
+
+    The same seed is preferred. A model without positions is no such kind; beside one, the
+    same kind with positions is.
+    """
+    found = {(of.model.kind, _has_order(of)): of}
+    seed = of.metadata.get("seed")
     others = state.library().checkpoints.values()
     for candidate in sorted(others, key=lambda entry: entry.metadata.get("seed") != seed):
-        model = candidate.model
         same_tokens = (
             candidate.vocabulary.sha256 == of.vocabulary.sha256
-            and model.config.context_length == of.model.config.context_length
+            and candidate.model.config.context_length >= of.model.config.context_length
+            and _has_order(candidate)
         )
-        if same_tokens and model.kind not in found:
-            found[model.kind] = state.view(candidate, _same_step(of, candidate), of.probe)
+        if same_tokens:
+            found.setdefault((candidate.model.kind, True), candidate)
     return list(found.values())
 
 
+def near_sighted(of: View) -> list[View]:
+    """Return the model with the widest window that is too short for the text, if any.
+
+    It reads the last tokens of the same text.
+    """
+    short = [
+        candidate
+        for candidate in state.library().checkpoints.values()
+        if candidate.vocabulary.sha256 == of.vocabulary.sha256
+        and candidate.model.config.context_length < len(of.probe.tokens)
+    ]
+    if not short:
+        return []
+    chosen = max(short, key=_window)
+    at = same_step(of.checkpoint, of.step, chosen, chosen.whole_steps)
+    return [state.view(chosen, at, of.probe.last(_window(chosen)))]
+
+
+def without_positions(of: View) -> list[View]:
+    """Return the model without positions that can read the text, if there is another one."""
+    found = [
+        candidate
+        for candidate in state.library().checkpoints.values()
+        if candidate.vocabulary.sha256 == of.vocabulary.sha256
+        and not _has_order(candidate)
+        and _window(candidate) >= len(of.probe.tokens)
+        and candidate.sha256 != of.checkpoint.sha256
+    ]
+    return [state.view(each, each.selected_label, of.probe) for each in found[:1]]
+
+
+def same_step(
+    of: Checkpoint, step: str | None, second: Checkpoint, labels: Sequence[str]
+) -> str | None:
+    """Return the second's step with the same number, or its selected one."""
+    if step is None or step == of.selected_label:
+        return second.selected_label
+    same = [label for label in labels if step_number(label) == step_number(step)]
+    return same[0] if same else second.selected_label
+
+
 def panels(views: Sequence[View], options: dict[str, Any]) -> list[Panel]:
-    """Ablate the same text in each model."""
-    return [Panel(model_name(each), each.model.kind, ablate(each, options)) for each in views]
+    """Ablate the same text in each model, lined up with the first, which reads all of it."""
+    whole = views[0].probe
+    drawn: list[Panel] = []
+    for each in views:
+        unseen = len(whole.tokens) - len(each.probe.tokens)
+        name = model_name(each) + (f", last {len(each.probe.tokens)}" if unseen else "")
+        result = ablation.widen(ablate(each, options), whole)
+        drawn.append(Panel(name, each.model.kind, result, unseen))
+    return drawn
 
 
 def ablate(of: View, options: dict[str, Any]) -> AblationResult:
@@ -227,15 +353,16 @@ def token(result: AblationResult) -> int:
     labels = [layout.plain(_position(e.position, e.token)) for e in result.effects]
     earlier = result.effects[:-1] or result.effects
     default = result.effects.index(max(earlier, key=lambda effect: effect.kl))
-    chosen = _choose(st.pills, "Token to take away", "token", labels, default, wrap=True)
+    chosen = choose(st.pills, "Token to take away", "token", labels, default, wrap=True)
     return result.effects[chosen].position
 
 
-def shuffles(views: Sequence[View], seed: int) -> list[tuple[str, ShuffleResult]]:
+def shuffles(views: Sequence[View], seed: int) -> list[Shuffled]:
     """Shuffle the same text for each model."""
     return [
-        (
+        Shuffled(
             model_name(each),
+            _has_order(each.checkpoint),
             state.lens(each, ablation.shuffle, each.model, each.vocabulary, each.probe, seed=seed),
         )
         for each in views
@@ -247,18 +374,7 @@ def seed(result: AblationResult) -> int | None:
     if len(result.effects) < 3:
         layout.note("A shuffle needs three words: two to swap and the last, which stays.")
         return None
-    value = st.number_input(
-        "Seed of the order",
-        0,
-        9999,
-        1,
-        key="seed",
-        bind="query-params",
-        persist_state="session",
-        width=200,
-    )
-    state.remember_text("seed", str(value))
-    return int(value or 0)
+    return seed_box("Seed of the order", "seed")
 
 
 def quoted(of: View) -> dict[str, Any]:
@@ -267,27 +383,26 @@ def quoted(of: View) -> dict[str, Any]:
     return {
         "path": f"{folder}/{of.checkpoint.name}.npz",
         "step": of.step,
-        "text": " ".join(of.probe.typed[1:] if of.probe.dropped == 0 else of.probe.typed),
+        "text": as_typed(of.probe),
     }
+
+
+def as_typed(probe: Probe) -> str:
+    """Return a text that gives the same ids again."""
+    return " ".join(probe.typed[1:] if probe.dropped == 0 else probe.typed)
 
 
 def model_name(of: View) -> str:
     """Return a model's short name, with its step where that is not the selected one."""
     name = "MLP" if of.model.n_head == 0 else f"{of.model.n_head} heads"
     name = "one head" if of.model.n_head == 1 else name
+    if not _has_order(of.checkpoint):
+        name += ", no positions"
     early = of.step is not None and of.step != of.checkpoint.selected_label
     return f"{name}, step {step_number(cast('str', of.step)):,}" if early else name
 
 
-# -- parts
-
-
-def _test_loss(of: Checkpoint) -> float:
-    loss = of.metadata.get("metrics", {}).get("test_loss")
-    return loss if isinstance(loss, float) else math.inf
-
-
-def _choose(
+def choose(
     widget: Callable[..., Any],
     title: str,
     key: str,
@@ -315,6 +430,46 @@ def _choose(
     return chosen
 
 
+def seed_box(title: str, key: str) -> int:
+    """Pick a seed; it is kept and bound to the address."""
+    value = st.number_input(
+        title, 0, 9999, 1, key=key, bind="query-params", persist_state="session", width=200
+    )
+    state.remember_text(key, str(value))
+    return int(value or 0)
+
+
+# -- parts
+
+
+def _has_order(of: Checkpoint) -> bool:
+    """Return whether the model can tell one order of the words from another."""
+    return getattr(of.model.config, "positions", True)
+
+
+def _window(of: Checkpoint) -> int:
+    return of.model.config.context_length
+
+
+def _test_loss(of: Checkpoint) -> float:
+    loss = of.metadata.get("metrics", {}).get("test_loss")
+    return loss if isinstance(loss, float) else math.inf
+
+
+def _place(title: str, key: str, of: Probe, positions: Sequence[int]) -> int:
+    labels = [layout.plain(_position(i, of.tokens[i])) for i in positions]
+    return positions[choose(st.pills, title, key, labels, len(labels) - 1, wrap=True)]
+
+
+def _step(of: Checkpoint, labels: Sequence[str], title: str, key: str) -> str | None:
+    if len(labels) < 2:
+        return of.selected_label
+    default = labels.index(of.selected_label) if of.selected_label in labels else len(labels) - 1
+    shown = [_step_label(of, label) for label in labels]
+    meaning = "The same model earlier in its training. Step 0 is before any training."
+    return labels[choose(st.select_slider, title, key, shown, default, help=meaning)]
+
+
 def _position(position: int, label: str) -> str:
     return f"{position} · {label}"
 
@@ -332,14 +487,6 @@ def _same_text(of: View, second: Checkpoint, at: str | None) -> View:
         return state.view(second, at, of.probe)
     text = " ".join(of.probe.typed[1:])
     return state.view(second, at, second.vocabulary.probe(text, second.model.config.context_length))
-
-
-def _same_step(of: View, second: Checkpoint) -> str | None:
-    """Return the rival's step with the same number, or its selected one."""
-    if of.step is None or of.step == of.checkpoint.selected_label:
-        return second.selected_label
-    same = [s for s in second.whole_steps if step_number(s) == step_number(of.step)]
-    return same[0] if same else second.selected_label
 
 
 def _remarks(read: Probe, window: int) -> list[str]:

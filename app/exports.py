@@ -8,8 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from app.figures import Near
 from wordlm_core.lens.ablation import AblationResult, Effect
 from wordlm_core.lens.attention import AttentionResult
+from wordlm_core.lens.contextual import ContextPair
+from wordlm_core.lens.logits import LogitView
+from wordlm_core.lens.neighbours import NeighbourHistory, Neighbours
+from wordlm_core.lens.sampling import Distribution, Sample
+from wordlm_core.lens.trajectory import Trajectory
 from wordlm_core.vocabulary import Probe
 
 
@@ -59,6 +67,66 @@ def ablation_json(result: AblationResult, probe: Probe) -> str:
     )
 
 
+def next_csv(before: Distribution, after: Distribution) -> str:
+    """Return one row a token, likeliest first: its probability unscaled and at the settings."""
+    itos = before.vocabulary.itos
+    order = np.argsort(-before.probs, kind="stable")
+    rows = ((itos[i], float(before.probs[i]), float(after.probs[i])) for i in order)
+    return _csv(("token", "probability_unscaled", "probability"), rows)
+
+
+def next_json(after: Distribution, drawn: Sequence[Sample], probe: Probe) -> str:
+    """Return what `next --json` prints with no limit, and the samples of `generate --json`."""
+    return _json(
+        _probe(probe)
+        | {
+            "entropy": after.entropy,
+            "effective": after.effective,
+            "distribution": [asdict(e) for e in after.ranked(len(after.vocabulary))],
+            "samples": [sample.text for sample in drawn],
+        }
+    )
+
+
+def context_csv(pair: ContextPair) -> str:
+    """Return one row a neighbour of each of the three rows."""
+    lists = {
+        "lookup": pair.lookup_neighbours,
+        "contextual_first": pair.neighbours_a,
+        "contextual_second": pair.neighbours_b,
+    }
+    rows = (
+        (name, rank, item.token, item.cosine)
+        for name, items in lists.items()
+        for rank, item in enumerate(items, 1)
+    )
+    return _csv(("row", "rank", "token", "cosine"), rows)
+
+
+def context_json(pair: ContextPair) -> str:
+    """Return what `contextual --json` prints."""
+    return _json(asdict(pair) | {"rows": pair.rows.tolist()})
+
+
+def logits_csv(of: LogitView) -> str:
+    """Return one row a part and token: the ends of its list of shifts."""
+    parts = [] if of.attention is None else [("attention", of.attention)]
+    parts += [(f"layer {h.layer} head {h.head}", h.push) for h in of.heads]
+    parts += [("mlp", of.mlp), *((f"neuron {n.index}", n.push) for n in of.neurons)]
+    rows = (
+        (part, side, shift.token, shift.logit)
+        for part, push in parts
+        for side, shifts in (("promoted", push.promoted), ("pushed_down", push.pushed_down))
+        for shift in shifts
+    )
+    return _csv(("part", "side", "token", "logit"), rows)
+
+
+def logits_json(of: LogitView, probe: Probe) -> str:
+    """Return what `logits --json` prints."""
+    return _json(_probe(probe) | asdict(of))
+
+
 def _probe(probe: Probe) -> dict[str, Any]:
     return {
         "tokens": list(probe.tokens),
@@ -78,6 +146,62 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "kl_infinite": infinite,
         "changes": [asdict(change) for change in effect.changes],
     }
+
+
+def trajectory_csv(result: Trajectory) -> str:
+    """Return one row a checkpoint, word and stored step: its coordinates."""
+    names = ("x", "y", "z")[: len(result.basis)]
+    rows = (
+        (path.checkpoint, path.word, point.step, *point.coords)
+        for path in result.paths
+        for point in path.points
+    )
+    return _csv(("checkpoint", "word", "step", *names), rows)
+
+
+def trajectory_json(result: Trajectory) -> str:
+    """Return what `trajectory --json` prints, with z where there are three axes."""
+    names = ("x", "y", "z")
+    paths = [
+        {
+            "checkpoint": path.checkpoint,
+            "word": path.word,
+            "points": [
+                {"step": p.label, **dict(zip(names, p.coords, strict=False))} for p in path.points
+            ],
+        }
+        for path in result.paths
+    ]
+    return _json(
+        {
+            "mean": result.mean.tolist(),
+            "basis": result.basis.tolist(),
+            "explained": result.explained.tolist(),
+            "paths": paths,
+            "kept": [asdict(entry) for entry in result.kept],
+        }
+    )
+
+
+def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
+    """Return one row a neighbour: of each model now, then of the first at each stored step."""
+    now = (
+        (panel.name, "shown", panel.result.word, rank, item.token, item.cosine)
+        for panel in lists
+        for rank, item in enumerate(panel.result.items, 1)
+    )
+    then = (
+        (lists[0].name, entry.step, past.word, rank, item.token, item.cosine)
+        for entry in past.steps
+        for rank, item in enumerate(entry.items, 1)
+    )
+    return _csv(("checkpoint", "step", "word", "rank", "neighbour", "cosine"), [*now, *then])
+
+
+def neighbours_json(result: Neighbours) -> str:
+    """Return what `neighbours --json` prints."""
+    items = [{"token": item.token, "cosine": item.cosine} for item in result.items]
+    return _json({"word": result.word, "neighbours": items})
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -5,10 +5,10 @@ Markdown or HTML: `<UNK>` is drawn as `<UNK>`.
 """
 
 import html
-import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,17 +17,6 @@ import streamlit as st
 from app import figures, settings, state
 from app.figures import Figure
 from wordlm_core.errors import TextError, WordLMError
-from wordlm_core.lens.ablation import (
-    AblationResult,
-    Change,
-    Effect,
-    HeadEffect,
-    ShuffleResult,
-    TokenProb,
-)
-from wordlm_core.lens.attention import RowSteps
-from wordlm_core.text import UNK
-from wordlm_core.vocabulary import Vocabulary
 
 Kind = Literal["descriptive", "causal (intervention)", ""]
 _BADGES: dict[str, tuple[Literal["blue", "violet"], str]] = {
@@ -47,7 +36,9 @@ class Bar:
     share: float
 
 
+_CARDS = 4
 Cell = str | Bar
+Part = str | tuple[str, str]
 _STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
 
@@ -94,10 +85,14 @@ def hero(claim: str, explanation: str) -> None:
 
 
 def cards(*links: tuple[str, str, str]) -> None:
-    """Link to pages side by side: file, label and icon of each."""
-    for place, (file, label, icon) in zip(st.columns(len(links)), links, strict=True):
-        with place, st.container(border=True):
-            page_link(file, label, icon)
+    """Link to pages, up to four side by side: file, label and icon of each."""
+    for start in range(0, len(links), _CARDS):
+        row = links[start : start + _CARDS]
+        for place, (file, label, icon) in zip(
+            st.columns(min(len(links), _CARDS)), row, strict=False
+        ):
+            with place, st.container(border=True):
+                page_link(file, label, icon)
 
 
 def command(line: str) -> None:
@@ -144,13 +139,22 @@ def section(title: str, explanation: str = "") -> None:
     )
 
 
-def answer(*parts: str | tuple[str, str]) -> None:
+def answer(*parts: Part) -> None:
     """Draw the page's answer in large type; a tuple is (token or number, look).
 
     Looks are `token`, `number` and the kinds of models.
     """
     drawn = [_text(part) if isinstance(part, str) else _mark(*part) for part in parts]
     st.html(f'<p class="wl-answer" role="status">{"".join(drawn)}</p>')
+
+
+def tokens_line(tokens: Sequence[str], *, faint: int = 0, strong: int | None = None) -> None:
+    """Draw a text as its tokens; the first `faint` ones recede, one may be marked."""
+    looks = [
+        "plain" if i < faint else "drawn" if i == strong else "token" for i in range(len(tokens))
+    ]
+    words = " ".join(map(_mark, tokens, looks))
+    st.html(f'<p class="wl-order">{words}</p>')
 
 
 def subtitle(text: str) -> None:
@@ -172,22 +176,42 @@ def columns(*widths: int) -> Sequence[Any]:
 
 
 def plot(
-    figure: Figure, key: str, *, click: tuple[str, str] | None = None, name: str = "figure"
+    figure: Figure,
+    key: str,
+    *,
+    click: tuple[str, str] | None = None,
+    append: tuple[Sequence[str], str] | None = None,
+    pick: str | None = None,
+    name: str = "figure",
 ) -> None:
-    """Draw a figure; a click puts the point's field click[0] into the widget click[1]."""
+    """Draw a figure, perhaps one that can be clicked.
+
+    Args:
+        figure: The figure.
+        key: Its key; `_clicked` is added where it can be clicked.
+        click: A click puts the point's field click[0] into the widget click[1].
+        append: A click puts the text append[0][point] behind what the box append[1] holds.
+        pick: A click puts the word that the point carries into this text box.
+        name: File name of a saved image.
+    """
     config = figures.toolbar(name, state.value("image", "png"))
-    if click is None:
+    chart = f"{key}_clicked"
+    if click is not None:
+        act = partial(state.copy_point, chart, *click)
+    elif append is not None:
+        act = partial(state.append_point, chart, *append)
+    elif pick is not None:
+        act = partial(state.copy_label, chart, pick)
+    else:
         st.plotly_chart(figures.drawable(figure), key=key, config=config, alt=figure.alt)
         return
-    field, target = click
-    chart = f"{key}_clicked"
     st.plotly_chart(
         figures.drawable(figure),
         key=chart,
         config=config,
         alt=figure.alt,
         selection_mode="points",
-        on_select=lambda: state.copy_point(chart, field, target),
+        on_select=act,
     )
 
 
@@ -260,133 +284,12 @@ def code(template: str, values: Mapping[str, Any]) -> None:
         st.code(template.format(**{key: repr(value) for key, value in values.items()}).strip())
 
 
-# -- results in words and numbers
-
-
-def row_steps(steps: RowSteps, tokens: Sequence[str], query: int) -> None:
-    """Draw one attention row as it is computed: q.k, scale, mask, softmax."""
-    d_head = len(steps.query_vector)
-    section(
-        f"How position {query} · {tokens[query]} shares its attention",
-        f"q·k, then ÷ √{d_head}, later positions masked, softmax over the rest.",
-    )
-    rows: list[list[Cell]] = [
-        [
-            f"{key} · {token}",
-            f"{steps.dots[key]:.2f}",
-            "masked" if steps.masked[key] else f"{steps.scaled[key]:.2f}",
-            Bar(f"{steps.weights[key]:.3f}", float(steps.weights[key])),
-        ]
-        for key, token in enumerate(tokens)
-    ]
-    table(
-        ["key (source)", "q·k", f"÷ √{d_head}, mask", "softmax"],
-        rows,
-        strong=int(steps.weights.argmax()),
-        faint=range(query + 1, len(tokens)),
-        label=f"Attention of query {query} step by step",
-    )
-
-
-def effect(of: Effect, result: AblationResult) -> None:
-    """Say what taking one token away did."""
-    parts: list[str | tuple[str, str]] = [(of.token, "token"), f" ({of.position}) "]
-    if of.replacement is None:
-        parts = ["Deleting ", *parts]
-    else:
-        parts = ["Replacing ", *parts, "by ", (of.replacement, "token"), " "]
-    if not math.isfinite(of.kl):
-        parts += [
-            "moves the prediction ",
-            ("infinitely far", "number"),
-            ": a word that was possible before has no probability left.",
-        ]
-    elif of.kl == 0:
-        parts += [("does not move", "number"), " the prediction at all: KL is 0."]
-    else:
-        parts += ["moves the prediction by ", (f"{figures.nats(of.kl)} nats", "number"), ": "]
-        parts += _moves(of)
-    answer(*parts)
-
-
-def correlation(result: AblationResult) -> None:
-    """Say how well attention ranks the effects."""
-    if result.rank_correlation is None:
-        help_line("Too few positions, or all alike: there is no rank correlation.")
-    else:
-        answer("Rank correlation ", (f"{result.rank_correlation:.2f}", "number"))
-
-
-def unknown_seen(vocabulary: Vocabulary, replacement: str | None) -> None:
-    """Say what `<UNK>` meant in training, where it is the stand-in."""
-    if replacement != UNK:
-        return
-    seen, total = vocabulary.counts.get(UNK, 0), sum(vocabulary.counts.values())
-    if not total:
-        help_line("The file does not say how often <UNK> was seen in training.")
-    elif not seen:
-        help_line("<UNK> was never seen in training: replacing by it is replacing by noise.")
-    else:
-        help_line(
-            f"In training <UNK> stood for {seen:,} of {total:,} tokens ({seen / total:.2%}): to "
-            "the model it means some rare word."
-        )
-
-
-def heads_off(effects: Sequence[HeadEffect]) -> None:
-    """Draw what switching each head off did to the prediction."""
-    most = max((effect.kl for effect in effects if math.isfinite(effect.kl)), default=0.0)
-    rows: list[list[Cell]] = [
-        [
-            f"head {effect.head}" if effects[-1].layer == 0 else f"{effect.layer}, {effect.head}",
-            _change(effect.changes[0]),
-            Bar(figures.nats(effect.kl), min(effect.kl, most) / most if most else 0.0),
-        ]
-        for effect in effects
-    ]
-    heads = ("head", "largest change", "KL in nats")
-    table(heads, rows, words=(0, 1), label="The prediction without each head")
-
-
-def shuffled(results: Sequence[tuple[str, ShuffleResult]]) -> None:
-    """Draw the new order, and for each model what it did to the prediction."""
-    words = " ".join(_mark(token, "token") for token in results[0][1].tokens)
-    st.html(f'<p class="wl-order">{words}</p>')
-    rows = [
-        [
-            name,
-            _likeliest(result.prediction_before),
-            _likeliest(result.prediction_after),
-            figures.nats(result.kl),
-        ]
-        for name, result in results
-    ]
-    heads = ("model", "as typed", "shuffled", "KL in nats")
-    table(heads, rows, words=(0, 1, 2), label="The prediction before and after the shuffle")
-
-
 # -- parts
 
 
 def plain(text: str) -> str:
     """Return `text` so that Streamlit's Markdown draws it letter for letter."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#$:~|" else c for c in text)
-
-
-def _likeliest(predicted: Sequence[TokenProb]) -> str:
-    return f"{predicted[0].token} {figures.percent(predicted[0].prob)}"
-
-
-def _moves(of: Effect) -> list[str | tuple[str, str]]:
-    parts: list[str | tuple[str, str]] = []
-    for change in of.changes[:2]:
-        ends = _change(change).removeprefix(change.token)
-        parts += [", " if parts else "", (change.token, "token"), ends]
-    return [*parts, "."]
-
-
-def _change(of: Change) -> str:
-    return f"{of.token} {figures.percent(of.before)} → {figures.percent(of.after)}"
 
 
 def _text(text: str) -> str:

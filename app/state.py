@@ -21,6 +21,9 @@ from app import settings, summary
 from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError
+from wordlm_core.lens import receipt, survey
+from wordlm_core.lens.receipt import NGrams
+from wordlm_core.lens.survey import Agreement, Survey
 from wordlm_core.models.base import LanguageModel
 from wordlm_core.vocabulary import Probe, Vocabulary
 
@@ -43,11 +46,15 @@ class Library:
         checkpoints: By name, in the order of the file names.
         unreadable: The reason for each file that could not be used.
         benchmark: The content of `benchmark.json`, or None where there is none.
+        ngrams: Counts of the training corpus, or None where there are none.
+        surveys: Attention against effect over many windows, by the checkpoint's sha256.
     """
 
     checkpoints: Mapping[str, Checkpoint]
     unreadable: Mapping[str, str]
     benchmark: Mapping[str, Any] | None
+    ngrams: NGrams | None
+    surveys: Mapping[str, Survey]
 
 
 @dataclass(frozen=True)
@@ -94,20 +101,57 @@ def lens(of: View, function: Callable[..., T], *args: Any, **options: Any) -> T:
     return cast("T", _result(key, lambda: function(*args, **options)))
 
 
+def agreement(of: Checkpoint) -> Agreement | None:
+    """Return how attention agrees with effect in the checkpoint's survey.
+
+    None where there is none, or no window in which a rank correlation has a meaning.
+    """
+    taken = library().surveys.get(of.sha256)
+    if taken is None or taken.attention is None:
+        return None
+    found = _result(("survey", of.sha256), lambda: survey.agreement(taken))
+    return cast("Agreement", found) if len(found.correlations) else None
+
+
+def tables(of: Sequence[Checkpoint], function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Return `function(of, *args, **options)`, computed once for each set of stored embeddings.
+
+    Args:
+        of: Checkpoints.
+        function: A lens over their embeddings at all steps.
+        args: What else it needs, hashable.
+        options: Hashable settings of the lens.
+    """
+    opened = tuple((each.name, each.sha256, each.steps) for each in of)
+    key = (function.__module__, function.__qualname__, opened, args, *sorted(options.items()))
+    return cast("T", _result(key, lambda: function(of, *args, **options)))
+
+
 @st.cache_resource(max_entries=1, show_spinner="Opening the checkpoints")
 def _read_library(folder: str, signature: Signature) -> Library:
     good, unreadable = checkpoint.load_folder(Path(folder))
-    benchmark = Path(folder) / "benchmark.json"
-    measured: Mapping[str, Any] | None = None
-    if any(name == benchmark.name for name, _, _ in signature):
+    there = {name for name, _, _ in signature}
+
+    def read(name: str, reader: Callable[[Path], T]) -> T | None:
         try:
-            measured = _read_benchmark(benchmark)
+            return reader(Path(folder) / name) if name in there else None
         except CheckpointError as error:
-            unreadable[benchmark.name] = str(error)
+            unreadable[name] = str(error)
+            return None
+
+    measured = read("benchmark.json", _read_benchmark)
+    ngrams = read("ngrams.npz", receipt.load)
+    surveys = read("survey.npz", survey.load) or {}
     # What stays for ever need not be looked at by every collection.
     gc.collect()
     gc.freeze()
-    return Library({loaded.name: loaded for loaded in good.values()}, unreadable, measured)
+    return Library(
+        {loaded.name: loaded for loaded in good.values()},
+        unreadable,
+        measured,
+        ngrams,
+        {of.sha256: of for of in surveys.values()},
+    )
 
 
 @st.cache_resource(max_entries=_MODELS, show_spinner=False)
@@ -155,7 +199,8 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
     """Make sure that the coming choice widget `key` gets a value it can show.
 
     Widgets hold positions; the labels are what the browser and the address see. A value that
-    stood at its default follows the default; another is kept where that position still is.
+    stood at its default follows the default; another is kept where its label, or what stands
+    before the label's dot (a position, a step), still is.
 
     Args:
         key: The widget's key and the address's parameter.
@@ -170,10 +215,11 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
     last = _choices().get(key)
     if last is None or (last.labels, last.default) == (tuple(labels), default):
         return None
-    position = default if st.session_state[key] == last.default else st.session_state[key]
-    kept = 0 <= position < len(labels)
-    st.session_state[key] = position if kept else default
-    return None if kept else f"{_words(key)} {last.labels[last.value]} is not here: reset."
+    position = st.session_state[key]
+    before = last.labels[position] if 0 <= position < len(last.labels) else ""
+    same = default if position == last.default else _same(before, labels)
+    st.session_state[key] = default if same is None else same
+    return f"{_words(key)} {before} is not here: reset." if same is None else None
 
 
 def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
@@ -182,8 +228,8 @@ def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
     _shown()[key] = labels[value]
 
 
-def remember_text(key: str, value: str) -> None:
-    """Keep what a text box holds, for `link`."""
+def remember_text(key: str, value: str | list[str]) -> None:
+    """Keep what a text box holds, or a choice of several, for `link`."""
     _shown()[key] = value
 
 
@@ -211,6 +257,34 @@ def copy_point(chart: str, field: str, target: str) -> None:
         st.session_state[target] = int(value[0] if isinstance(value, list) else value)
 
 
+def append_option(source: str, texts: Sequence[str], target: str) -> None:
+    """Put the text that a choice widget points at behind what a text box holds (a callback)."""
+    if st.session_state[source] is not None:
+        _append(texts[int(st.session_state[source])], target)
+        st.session_state[source] = None
+
+
+def append_point(chart: str, texts: Sequence[str], target: str) -> None:
+    """Put the text of a clicked point behind what a text box holds (a callback)."""
+    points = st.session_state[chart]["selection"]["points"]
+    if points:
+        _append(texts[int(points[0]["point_index"])], target)
+
+
+def copy_label(chart: str, target: str) -> None:
+    """Put the text that a clicked point carries into a text box (a callback)."""
+    points = st.session_state[chart]["selection"]["points"]
+    if points:
+        carried = points[0]["customdata"]
+        st.session_state[target] = carried[0] if isinstance(carried, list) else carried
+
+
+def keep(key: str, options: Sequence[int]) -> None:
+    """Drop from a choice of several what is no longer among its options."""
+    if key in st.session_state:
+        st.session_state[key] = [each for each in st.session_state[key] if each in options]
+
+
 def begin_page() -> None:
     """Start the list of what the page shows: a link names that and nothing else."""
     st.session_state[_SHOWN] = {}
@@ -218,15 +292,19 @@ def begin_page() -> None:
 
 def link() -> str:
     """Return the address of the view that the page shows now."""
-    return f"{st.context.url or '/'}?{urlencode(_shown())}"
+    return f"{st.context.url or '/'}?{urlencode(_shown(), doseq=True)}"
+
+
+def _append(word: str, target: str) -> None:
+    st.session_state[target] = f"{st.session_state.get(target, '').rstrip()} {word}".rstrip()
 
 
 def _choices() -> dict[str, _Choice]:
     return cast("dict[str, _Choice]", st.session_state.setdefault(_CHOICES, {}))
 
 
-def _shown() -> dict[str, str]:
-    return cast("dict[str, str]", st.session_state.setdefault(_SHOWN, {}))
+def _shown() -> dict[str, str | list[str]]:
+    return cast("dict[str, str | list[str]]", st.session_state.setdefault(_SHOWN, {}))
 
 
 def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:
@@ -243,6 +321,15 @@ def _from_address(key: str, labels: Sequence[str], default: int) -> str | None:
         f"The link asks for {_words(key)} {asked[:40]!r}, which is not here: "
         f"{labels[default]} is shown."
     )
+
+
+def _same(label: str, labels: Sequence[str]) -> int | None:
+    """Return the position of the same choice in another list of labels."""
+    names = [other.split(" · ")[0] for other in labels]
+    name = label.split(" · ", maxsplit=1)[0]
+    if label in labels:
+        return labels.index(label)
+    return names.index(name) if name in names else None
 
 
 def _words(key: str) -> str:

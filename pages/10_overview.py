@@ -26,6 +26,11 @@ if library.checkpoints:
 layout.cards(
     ("20_attention.py", "**Attention** · Where does each position look?", ":material/grid_on:"),
     ("30_ablation.py", "**Ablation** · Take a word away: what changes?", ":material/content_cut:"),
+    ("40_embeddings.py", "**Embeddings** · How did the words move?", ":material/scatter_plot:"),
+    ("50_neighbours.py", "**Neighbours** · What is near what?", ":material/hub:"),
+    ("60_context.py", "**Context** · Same word, different text?", ":material/compare_arrows:"),
+    ("70_generate.py", "**Generate** · What does temperature do?", ":material/casino:"),
+    ("80_logits.py", "**Logit view** · What do heads push?", ":material/swap_vert:"),
 )
 
 if measured is None:

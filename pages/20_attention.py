@@ -1,6 +1,6 @@
 """Where does each position look?"""
 
-from app import controls, exports, figures, layout, state
+from app import controls, exports, figures, layout, results, state
 from wordlm_core.lens import attention
 
 CAVEAT = (
@@ -37,7 +37,7 @@ with numbers:
     layer, head = controls.head(view)
     query = controls.query(view)
     steps = attention.row_steps(result.trace, layer, head, query)
-    layout.row_steps(steps, result.tokens, query)
+    results.row_steps(steps, result.tokens, query)
 with picture:
     if view.model.n_head > 1:
         grid = figures.attention_grid(result, layer, head, query)

@@ -1,6 +1,6 @@
 """What did the prediction depend on?"""
 
-from app import controls, exports, figures, layout, state
+from app import controls, exports, figures, layout, results, state
 from wordlm_core.lens import ablation
 
 CAVEAT = (
@@ -12,6 +12,7 @@ ORDER = (
     "The last word keeps its place. One layer of attention without positions reads the words "
     "before it as a bag: its prediction could not change. Models with positions can tell."
 )
+LAW = "The same question asked of windows of test text, with the selected weights and <UNK>."
 CODE = """
 from pathlib import Path
 from wordlm_core import checkpoint
@@ -40,24 +41,24 @@ result = controls.ablate(view, options)
 with which:
     position = controls.token(result)
 effect = figures.effect_at(result, position)
-layout.effect(effect, result)
+results.effect(effect, result)
 
 bars, change = layout.columns(3, 2)
 with bars:
     rivals = controls.rivals(view)
-    panels = controls.panels(rivals, options)
+    panels = controls.panels([*rivals, *controls.near_sighted(view)], options)
     bar_chart = figures.kl_bars(panels, position)
     layout.plot(bar_chart, "kl", click=("point_index", "token"), name="ablation")
 with change:
     layout.plot(figures.changes(effect, view.model.kind), "changes", name="changes")
 
-layout.unknown_seen(view.vocabulary, result.replacement)
+results.unknown_seen(view.vocabulary, result.replacement)
 
 scatter, others = layout.columns(1, 1)
 with scatter:
     layout.section("Attention against effect", "Does the model depend on what it looks at?")
     if view.model.n_head > 0:
-        layout.correlation(result)
+        results.correlation(result)
         layout.plot(figures.effect_scatter(result, view.model.kind, position), "scatter")
     else:
         layout.help_line("The MLP has no attention to compare with: pick another checkpoint.")
@@ -65,13 +66,27 @@ with others:
     layout.section("Switch a head off", "Its output is set to zero and the rest computed again.")
     if view.model.n_head > 0:
         off = state.lens(view, ablation.knock_out, view.model, view.vocabulary, probe)
-        layout.heads_off(off)
+        results.heads_off(off)
     else:
         layout.help_line("The MLP has no head to switch off.")
     layout.section("Shuffle the earlier words", ORDER)
     seed = controls.seed(result)
     if seed is not None:
-        layout.shuffled(controls.shuffles(rivals, seed))
+        shuffles = controls.shuffles([*rivals, *controls.without_positions(view)], seed)
+        results.shuffled(shuffles)
+        results.order_proof(shuffles)
+
+if view.model.n_head > 0:
+    layout.section("One sentence is no law", LAW)
+    agreement = state.agreement(checkpoint)
+    many, told = layout.columns(1, 1)
+    with told:
+        results.survey(agreement, result.rank_correlation)
+    if agreement is not None:
+        with many:
+            here = result.rank_correlation
+            drawn = figures.survey_histogram(agreement, here, view.model.kind)
+            layout.plot(drawn, "survey", name="survey")
 
 layout.caveat(CAVEAT)
 layout.downloads(

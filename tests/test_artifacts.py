@@ -11,7 +11,7 @@ from wordlm_core import checkpoint
 from wordlm_core.lens import attention, receipt
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "artifacts"
-FILES = sorted(path for path in ARTIFACTS.glob("*.npz") if path.name != "ngrams.npz")
+FILES = sorted(p for p in ARTIFACTS.glob("*.npz") if p.name not in checkpoint.NOT_CHECKPOINTS)
 WORD_MODELS = ("mlp_seed11", "attention_seed11", "multihead_seed11")
 # An independent run of the same protocol: test loss of seed 11 and the step it selected.
 REFERENCE = {"mlp": (3.898, 2250), "attention": (3.416, 5250), "multihead": (3.317, 5250)}

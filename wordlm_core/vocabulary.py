@@ -41,6 +41,17 @@ class Probe:
     unknown: tuple[int, ...]
     dropped: int
 
+    def last(self, count: int) -> "Probe":
+        """Return the last `count` tokens as a text of their own: what a short window holds."""
+        cut = max(0, len(self.tokens) - count)
+        return Probe(
+            tokens=self.tokens[cut:],
+            typed=self.typed[cut:],
+            ids=self.ids[cut:],
+            unknown=tuple(position - cut for position in self.unknown if position >= cut),
+            dropped=self.dropped + cut,
+        )
+
 
 @dataclass(frozen=True)
 class Vocabulary:

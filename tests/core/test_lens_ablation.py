@@ -487,3 +487,29 @@ def test_shuffle_needs_something_to_shuffle(model, vocabulary):
 def test_units_are_said():
     for result in (ablation.AblationResult, ablation.HeadEffect, ablation.ShuffleResult):
         assert result.unit == "nats"
+
+
+def test_a_short_window_is_lined_up_with_the_whole_text(vocabulary, probe):
+    model = tiny.make_model("mlp", context_length=4)
+    short = probe.last(4)
+    result = ablate(model, vocabulary, short)
+    wide = ablation.widen(result, probe)
+    assert wide.tokens == probe.tokens
+    assert [e.position for e in wide.effects] == list(range(1, len(probe.tokens)))
+    assert [e.token for e in wide.effects] == list(probe.tokens[1:])
+    outside = wide.effects[: len(probe.tokens) - 1 - 4]
+    assert {e.kl for e in outside} == {0.0}
+    assert [e.kl for e in wide.effects[-4:]] == [e.kl for e in result.effects]
+    # The same by computation: what stands out there never reaches the model.
+    changed = probe.ids.copy()
+    changed[1] = UNK_ID
+    before, after = model.last_logits(np.stack([probe.ids[-4:], changed[-4:]]))
+    assert kl_divergence(before, after) == 0
+
+
+def test_a_text_that_fits_is_left_as_it_is(model, vocabulary, probe):
+    result = ablate(model, vocabulary, probe)
+    wide = ablation.widen(result, probe)
+    assert [(e.position, e.kl) for e in wide.effects] == [
+        (e.position, e.kl) for e in result.effects
+    ]

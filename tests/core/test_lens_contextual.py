@@ -71,6 +71,33 @@ def test_the_mlp_is_refused_in_a_sentence(mlp, vocabulary, texts):
         compare(mlp, vocabulary, texts[0], 3, texts[1], 5)
 
 
+def test_position_and_attention_make_up_the_difference(attention_model, vocabulary, texts):
+    a, b = texts
+    pair = compare(attention_model, vocabulary, a, 3, b, 5)
+    first, second = (attention_model.trace(probe.ids) for probe in (a, b))
+    moved = first.residual[3] - second.residual[5]
+    added = first.head_updates[0, :, 3].sum(0) - second.head_updates[0, :, 5].sum(0)
+    change = first.contextual[3] - second.contextual[5]
+    np.testing.assert_allclose(moved + added, change, atol=1e-12)
+    assert pair.position_l2 == pytest.approx(np.linalg.norm(moved))
+    assert pair.attention_l2 == pytest.approx(np.linalg.norm(added))
+    assert pair.attention_share == pytest.approx(added @ change / (change @ change))
+    assert 1 - pair.attention_share == pytest.approx(moved @ change / (change @ change))
+    np.testing.assert_array_equal(pair.rows[0], first.embed[3])
+    np.testing.assert_array_equal(pair.rows[1:], [first.contextual[3], second.contextual[5]])
+
+
+def test_in_the_same_slot_all_of_it_is_attention(attention_model, vocabulary):
+    a, b = (vocabulary.probe(text, tiny.CONTEXT) for text in ("the big dog", "she saw dog"))
+    pair = compare(attention_model, vocabulary, a, -1, b, -1)
+    assert (pair.position_l2, pair.residual_cosine) == (0, 1)
+    assert pair.attention_share == pytest.approx(1)
+
+
+def test_no_difference_has_no_shares(attention_model, vocabulary, texts):
+    assert compare(attention_model, vocabulary, texts[0], 3, texts[0], 3).attention_share is None
+
+
 @pytest.mark.parametrize("factor", [1e12, 1e45])
 def test_rows_of_any_length_have_a_cosine(attention_model, vocabulary, texts, factor):
     """The square of a long row's length may overflow where the cosine does not."""

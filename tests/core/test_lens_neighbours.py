@@ -9,7 +9,7 @@ import pytest
 from tests import tiny
 from tests.core import oracle
 from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.lens.neighbours import cosine, history, nearest, nearest_to
+from wordlm_core.lens.neighbours import cosine, history, nearest, nearest_to, similarity
 from wordlm_core.text import FIRST_LEXICAL_ID, SPECIALS
 from wordlm_core.vocabulary import Vocabulary
 
@@ -130,3 +130,19 @@ def test_history_passes_over_a_row_that_is_zero_at_first(checkpoints):
 def test_history_of_a_file_without_steps_is_empty(checkpoints):
     bare = dataclasses.replace(checkpoints["attention"], embeddings={})
     assert history(bare, 5).steps == ()
+
+
+def test_similarity_is_each_with_each(checkpoint, vocabulary):
+    table, ids = checkpoint.embedding_at(None), [9, 4, 7]
+    found = similarity(table, vocabulary, ids)
+    assert found.tokens == tuple(vocabulary.itos[i] for i in ids)
+    expected = [[oracle.cosine(table[a], table[b]) for b in ids] for a in ids]
+    np.testing.assert_allclose(found.cosines, expected, atol=1e-9)
+    np.testing.assert_array_equal(found.cosines, found.cosines.T)
+    assert np.diag(found.cosines).tolist() == [1.0] * 3
+
+
+def test_a_zero_row_is_similar_to_nothing(checkpoint, vocabulary):
+    table = np.array(checkpoint.embedding_at(None))
+    table[5] = 0
+    assert similarity(table, vocabulary, [4, 5]).cosines.tolist() == [[1, 0], [0, 0]]

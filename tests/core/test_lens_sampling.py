@@ -11,7 +11,7 @@ from tests import tiny
 from tests.core import oracle
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.lens import sampling
-from wordlm_core.lens.sampling import generate, next_distribution
+from wordlm_core.lens.sampling import distribution_after, generate, next_distribution
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 NEVER = (PAD_ID, BOS_ID, UNK_ID)
@@ -271,3 +271,26 @@ def test_draws_follow_the_distribution(checkpoints, vocabulary, probe):
     assert set(np.flatnonzero(counts)) == set(np.flatnonzero(probs))
     spread = np.sqrt(probs * (1 - probs) / drawn)
     assert (abs(counts / drawn - probs) <= 4 * spread).all()
+
+
+def test_every_word_of_a_sample_comes_from_the_distribution_after_what_stands_before(
+    model, vocabulary, probe
+):
+    settings = {"temperature": 0.8, "top_k": 6}
+    for number, sample in enumerate(
+        generate(model, vocabulary, probe, seed=5, max_tokens=14, samples=3, **settings)
+    ):
+        generator = np.random.default_rng(5).spawn(3)[number]
+        drawn = [*sample.ids, *([EOS_ID] if sample.ended else [])]
+        assert sample.ended == (len(sample.ids) < 14)
+        for word, token_id in enumerate(drawn):
+            after = distribution_after(model, vocabulary, probe, drawn[:word], **settings)
+            assert generator.choice(len(after.probs), p=after.probs) == token_id
+
+
+@pytest.mark.parametrize(
+    ("settings", "cut"),
+    [({}, 0), ({"temperature": 0.0}, 0), ({"top_k": 3}, 1), ({"top_k": 3, "top_p": 0.5}, 2)],
+)
+def test_what_was_cut_off_is_counted(vocabulary, settings, cut):
+    assert next_distribution(FOUR, vocabulary, **settings).cut == cut

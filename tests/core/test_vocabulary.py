@@ -181,3 +181,14 @@ def test_near_spellings_are_words_best_first(vocabulary):
     assert vocabulary.near("Brd")[0] == "bird"
     assert not set(vocabulary.near("<UNK>")) & set(SPECIALS)
     assert len(vocabulary.near("a", limit=2)) <= 2
+
+
+def test_the_last_tokens_are_a_text_of_their_own():
+    words = Vocabulary((*SPECIALS, "the", "cat"), {})
+    whole = words.probe("the cat zebra the", 10)
+    last = whole.last(2)
+    assert last.tokens == (UNK, "the")
+    assert last.typed == ("zebra", "the")
+    assert last.ids.tolist() == whole.ids[-2:].tolist()
+    assert (last.unknown, last.dropped) == ((0,), 3)
+    assert whole.last(99).tokens == whole.tokens

@@ -44,7 +44,7 @@ def labelled(result, tokens):
 
 def test_a_heatmap_draws_the_weights_and_leaves_the_future_blank(attended):
     heat, _ = figures.attention_heatmap(attended, 0, 2, 5).spec["data"]
-    z, weights = unpack(heat["z"]), attended.weights[0, 2]
+    z, weights = unpack(heat["z"]), attended.weights[0, 2].astype("<f4")
     past = np.tri(len(weights), dtype=bool)
     np.testing.assert_array_equal(z[past], weights[past])
     assert np.isnan(z[~past]).all()
@@ -111,7 +111,8 @@ def test_the_grid_draws_every_head_on_one_scale(attended):
     assert len(heats) == 4
     for head, heat in enumerate(heats):
         lower = np.tril_indices(len(attended.tokens))
-        np.testing.assert_array_equal(unpack(heat["z"])[lower], attended.weights[0, head][lower])
+        drawn = attended.weights[0, head][lower].astype("<f4")
+        np.testing.assert_array_equal(unpack(heat["z"])[lower], drawn)
         assert (heat["zmin"], heat["zmax"]) == (0, 1)
     clicked = [trace["customdata"] for trace in spec["data"] if trace["type"] == "scatter"]
     assert clicked == [[0], [1], [2], [3]]

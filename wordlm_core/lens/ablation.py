@@ -6,7 +6,7 @@ its next-word prediction compared with the one before by KL(before || after).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -199,6 +199,31 @@ def ablate(
         if attention is None
         else spearman(attention[:, :, positions].mean(axis=(0, 1)), np.array(kl)),
     )
+
+
+def widen(result: AblationResult, probe: Probe) -> AblationResult:
+    """Line up the ablation of a text's last tokens with the whole text.
+
+    For a model with a short window: what stands before the window cannot reach it, so taking
+    it away changes nothing, and its KL is 0 exactly. Deleting out there would not pull a
+    cut-off token into the window either (see `ablate`).
+
+    Args:
+        result: Of the last tokens of `probe`.
+        probe: The whole text.
+
+    Returns:
+        The result with the positions of `probe`; entries of what the window does not hold
+        have no changes and no attention. The rank correlation stays that of the window.
+    """
+    before = len(probe.tokens) - len(result.tokens)
+    unseen = tuple(
+        Effect(position, token, result.replacement, None, 0.0, ())
+        for position, token in enumerate(probe.tokens[:before])
+        if token not in (BOS, PAD)
+    )
+    moved = (replace(effect, position=effect.position + before) for effect in result.effects)
+    return replace(result, tokens=probe.tokens, effects=(*unseen, *moved))
 
 
 def knock_out(

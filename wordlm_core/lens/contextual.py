@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from wordlm_core.errors import TextError
 from wordlm_core.lens._common import position_in
@@ -25,6 +26,13 @@ class ContextPair:
         lookup_cosine: Their cosine.
         contextual_cosine: Cosine of the contextual rows.
         contextual_l2: Euclidean distance of the contextual rows.
+        residual_cosine: Cosine of what attention reads: lookup row plus position row.
+        position_l2: Distance of those; the lookup rows are equal, so it is position alone.
+        attention_l2: Distance of what attention adds (contextual - residual).
+        attention_share: How much of the contextual difference lies along what attention
+            added; the rest, which makes 1 of it, along position. Below 0 or above 1 where
+            the two pull apart. None where there is no difference.
+        rows: Lookup row, then the contextual rows of both places.
         neighbours_a: Tokens whose lookup rows are nearest to the first contextual row.
         neighbours_b: The same for the second.
         lookup_neighbours: The same for the lookup row.
@@ -39,6 +47,11 @@ class ContextPair:
     lookup_cosine: float
     contextual_cosine: float
     contextual_l2: float
+    residual_cosine: float
+    position_l2: float
+    attention_l2: float
+    attention_share: float | None
+    rows: Float[np.ndarray, "3 d_model"]
     neighbours_a: tuple[Neighbour, ...]
     neighbours_b: tuple[Neighbour, ...]
     lookup_neighbours: tuple[Neighbour, ...]
@@ -56,9 +69,11 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
     """Compare one word's lookup and contextual rows at two places.
 
     A contextual row is lookup row + position row + what attention brought in (of the last
-    layer). Two texts of different length hold the word in different slots, so part of a
-    difference can be position alone. Contextual rows live in the same space as lookup rows
-    but were never trained to be near one: their neighbours are a reading aid.
+    layer). A text fills the last slots of the window, so words at different distances from
+    the end stand in different slots, and part of a difference can be position alone. The two
+    parts are vectors: their lengths do not add up to the whole, their shares along it do.
+    Where attention looks depends on position too. Contextual rows live in the same space as
+    lookup rows but were never trained to be near one: their neighbours are a reading aid.
 
     Args:
         model: Any family with attention.
@@ -85,9 +100,14 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
     a, b = model.trace(probe_a.ids), model.trace(probe_b.ids)
     assert a.contextual is not None
     assert b.contextual is not None
+    assert a.residual is not None
+    assert b.residual is not None
     lookup_a, lookup_b = a.embed[position_a], b.embed[position_b]
     row_a = require_finite(a.contextual[position_a])
     row_b = require_finite(b.contextual[position_b])
+    before_a, before_b = a.residual[position_a], b.residual[position_b]
+    moved, change = before_a - before_b, row_a - row_b
+    added = change - moved
     table = model.weights["token_embedding.weight"]
     near_a, near_b, near_lookup = (
         nearest_to(row, table, vocabulary, top, exclude=(int(probe_a.ids[position_a]),))
@@ -100,7 +120,12 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
         lookup_equal=np.array_equal(lookup_a, lookup_b),
         lookup_cosine=cosine(lookup_a, lookup_b),
         contextual_cosine=cosine(row_a, row_b),
-        contextual_l2=float(np.linalg.norm(row_a - row_b)),
+        contextual_l2=float(np.linalg.norm(change)),
+        residual_cosine=cosine(before_a, before_b),
+        position_l2=float(np.linalg.norm(moved)),
+        attention_l2=float(np.linalg.norm(added)),
+        attention_share=float(added @ change / (change @ change)) if change.any() else None,
+        rows=np.stack([lookup_a, row_a, row_b]),
         neighbours_a=near_a,
         neighbours_b=near_b,
         lookup_neighbours=near_lookup,

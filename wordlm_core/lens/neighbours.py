@@ -1,6 +1,6 @@
 """Neighbours: what is near what in the embedding table, and since which step."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -65,6 +65,21 @@ class NeighbourHistory:
     steps: tuple[HistoryStep, ...]
 
 
+@dataclass(frozen=True)
+class Similarity:
+    """How alike the lookup rows of a few words are, each with each.
+
+    Attributes:
+        tokens: The words, in the order given.
+        cosines: Row i, column j: the cosine of words i and j.
+    """
+
+    unit: ClassVar[str] = "cosine"
+
+    tokens: tuple[str, ...]
+    cosines: Float[np.ndarray, "word word"]
+
+
 def nearest(
     table: Float[np.ndarray, "vocab d_model"], vocabulary: Vocabulary, word_id: int, top: int = 8
 ) -> Neighbours:
@@ -122,6 +137,18 @@ def cosine(first: Float[np.ndarray, " d_model"], second: Float[np.ndarray, " d_m
         return 1.0 if np.linalg.norm(a) >= _TINY else 0.0
     scale = np.linalg.norm(a) * np.linalg.norm(b)
     return float(np.clip(a @ b / scale, -1, 1)) if scale >= _TINY**2 else 0.0
+
+
+def similarity(
+    table: Float[np.ndarray, "vocab d_model"], vocabulary: Vocabulary, word_ids: Sequence[int]
+) -> Similarity:
+    """Return the cosines of a few words' lookup rows, each with each.
+
+    Symmetric, 1 on the diagonal; 0 where a row has no direction. It ignores length.
+    """
+    rows = [table[word_id] for word_id in word_ids]
+    cosines = np.array([[cosine(a, b) for b in rows] for a in rows])
+    return Similarity(tuple(vocabulary.itos[word_id] for word_id in word_ids), cosines)
 
 
 def history(checkpoint: Checkpoint, word_id: int, top: int = 8) -> NeighbourHistory:

@@ -27,6 +27,7 @@ class Distribution:
         probs: Probability of each token; sums to 1, exact zeros where it was cut.
         entropy: In nats, of `probs`.
         effective: exp(entropy): as uncertain as a fair draw among so many tokens.
+        cut: How many tokens that temperature alone would leave top-k and top-p took away.
     """
 
     unit: ClassVar[str] = "probability"
@@ -35,6 +36,7 @@ class Distribution:
     probs: Float[np.ndarray, " vocab"]
     entropy: float
     effective: float
+    cut: int
 
     def ranked(self, limit: int) -> tuple[TokenProb, ...]:
         """Return the likeliest tokens that can be drawn at all, by probability falling."""
@@ -51,11 +53,13 @@ class Sample:
         text: The new words joined by blanks.
         tokens: The new tokens; `<EOS>` is not among them.
         ids: Their ids.
+        ended: Whether `<EOS>` was drawn after them; else the sample was cut at its length.
     """
 
     text: str
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
+    ended: bool
 
 
 def next_distribution(
@@ -88,9 +92,49 @@ def next_distribution(
     """
     _check(temperature, top_k, top_p)
     (probs,) = _probabilities(logits[None], temperature, top_k, top_p)
+    (alone,) = _probabilities(logits[None], temperature, None, None)
     kept = probs[probs > 0]
     entropy = max(0.0, float(-(kept * np.log(kept)).sum()))
-    return Distribution(vocabulary, probs, entropy, math.exp(entropy))
+    return Distribution(
+        vocabulary, probs, entropy, math.exp(entropy), int(np.count_nonzero(alone) - len(kept))
+    )
+
+
+def distribution_after(  # noqa: PLR0913 (one keyword a control)
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    probe: Probe,
+    drawn: Sequence[int] = (),
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Distribution:
+    """Return what the next token is drawn from after a text and what was drawn so far.
+
+    With the ids of a sample up to some word as `drawn`, this is what `generate` drew that
+    sample's next word from.
+
+    Args:
+        model: Any word model.
+        vocabulary: The model's.
+        probe: The text.
+        drawn: Ids that were appended to it; past the context the window slides.
+        temperature: See `next_distribution`, like `top_k` and `top_p`.
+        top_k: Keep the likeliest so many.
+        top_p: Keep the fewest that reach this share.
+
+    Raises:
+        ConfigError: A setting is out of its range.
+    """
+    ids = np.array([*probe.ids.tolist(), *drawn])[-model.config.context_length :]
+    return next_distribution(
+        model.last_logits(ids[None])[0],
+        vocabulary,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+    )
 
 
 def generate(  # noqa: PLR0913 (one keyword a control)
@@ -142,7 +186,7 @@ def generate(  # noqa: PLR0913 (one keyword a control)
     for first in range(0, samples, size):
         some = generators[first : first + size]
         drawn += _draw(probabilities, start, some, model.config.context_length, max_tokens)
-    return tuple(_sample([i for i in ids if i != EOS_ID], vocabulary) for ids in drawn)
+    return tuple(_sample(ids, vocabulary) for ids in drawn)
 
 
 def _draw(
@@ -220,5 +264,7 @@ def _keep(
 
 
 def _sample(ids: list[int], vocabulary: Vocabulary) -> Sample:
-    tokens = tuple(vocabulary.itos[i] for i in ids)
-    return Sample(text=" ".join(tokens), tokens=tokens, ids=tuple(ids))
+    ended = ids[-1] == EOS_ID
+    words = tuple(ids[:-1] if ended else ids)
+    tokens = tuple(vocabulary.itos[i] for i in words)
+    return Sample(text=" ".join(tokens), tokens=tokens, ids=words, ended=ended)

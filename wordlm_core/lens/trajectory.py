@@ -99,7 +99,20 @@ def trajectory(
         CheckpointError: One stores no embeddings, or its vocabulary holds no words.
         TextError: A word is not in a vocabulary.
     """
-    basis = fit(checkpoints, axes=axes)
+    return follow(fit(checkpoints, axes=axes), checkpoints, words)
+
+
+def follow(basis: Basis, checkpoints: Sequence[Checkpoint], words: Sequence[str]) -> Trajectory:
+    """Return `trajectory` on axes fitted before, which other words do not change.
+
+    Args:
+        basis: Of `fit`, on these checkpoints.
+        checkpoints: The same, in the same order.
+        words: Typed words, each looked up in every checkpoint's vocabulary.
+
+    Raises:
+        TextError: A word is not in a vocabulary.
+    """
     return Trajectory(
         mean=basis.mean,
         basis=basis.basis,

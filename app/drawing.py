@@ -1,0 +1,130 @@
+"""The controls of Generate: how the next word is drawn, and which draw is looked at."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import layout, state
+from app.controls import choose, seed_box
+from app.state import View
+from wordlm_core.lens import receipt, sampling
+from wordlm_core.lens.receipt import Receipt
+from wordlm_core.lens.sampling import Sample
+from wordlm_core.text import EOS, SPECIALS
+
+_OFF = "off"
+_TEMPERATURES = ("0 · greedy", *(f"{tenth / 10:g}" for tenth in range(1, 31)))
+_TOP_K = (*map(str, (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)), _OFF)
+_TOP_P = (*(f"{n / 20:g}" for n in range(1, 20)), "0.99", _OFF)
+_SAMPLES = 20
+
+
+def reshaping() -> dict[str, Any]:
+    """Pick temperature, top-k and top-p; return the options of `next_distribution`."""
+    temperature = choose(
+        st.select_slider,
+        "Temperature",
+        "temperature",
+        _TEMPERATURES,
+        _TEMPERATURES.index("1"),
+        help="Logits are divided by it. 1 leaves the model as it is; 0 is greedy: always the "
+        "likeliest word.",
+    )
+    top_k = choose(
+        st.select_slider,
+        "Top-k",
+        "top_k",
+        _TOP_K,
+        len(_TOP_K) - 1,
+        help="Only so many of the likeliest words can be drawn.",
+    )
+    top_p = choose(
+        st.select_slider,
+        "Top-p",
+        "top_p",
+        _TOP_P,
+        len(_TOP_P) - 1,
+        help="Only the fewest words that together reach this share can be drawn.",
+    )
+    return {
+        "temperature": temperature / 10,
+        "top_k": None if _TOP_K[top_k] == _OFF else int(_TOP_K[top_k]),
+        "top_p": None if _TOP_P[top_p] == _OFF else float(_TOP_P[top_p]),
+    }
+
+
+def force(words: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Offer candidates as pills; one that is picked goes behind the probe sentence.
+
+    Returns:
+        What `layout.plot` needs to do the same when a candidate's bar is clicked.
+    """
+    texts = ["" if word in SPECIALS else word for word in words]
+    offered = [text for text in texts if text]
+    st.pills(
+        "Force the next word",
+        range(len(offered)),
+        format_func=[layout.plain(word) for word in offered].__getitem__,
+        key="force",
+        on_change=state.append_option,
+        args=("force", offered, "text"),
+        wrap=True,
+        help="It is appended to the probe sentence. A click on its bar does the same.",
+    )
+    return texts, "text"
+
+
+def samples(of: View, options: dict[str, Any], length: int) -> tuple[tuple[Sample, ...], int]:
+    """Pick how many continuations to draw and the seed; return them and the seed."""
+    many, seeded = layout.columns(3, 2)
+    with many:
+        counts = [str(n) for n in range(1, _SAMPLES + 1)]
+        count = 1 + choose(st.select_slider, "Samples", "samples", counts, 2)
+    with seeded:
+        drawn_with = seed_box("Seed of the draws", "draw_seed")
+    drawn = state.lens(
+        of,
+        sampling.generate,
+        of.model,
+        of.vocabulary,
+        of.probe,
+        seed=drawn_with,
+        max_tokens=length,
+        samples=count,
+        **options,
+    )
+    return drawn, drawn_with
+
+
+def corpus_counts(of: View, top: int) -> Receipt | None:
+    """Look up what followed the text's last words in training; without counts, say so."""
+    grams = state.library().ngrams
+    if grams is None:
+        layout.help_line(
+            "There are no corpus counts in the artifacts folder: python -m wordlm_core ngrams "
+            "makes them from the training text."
+        )
+        return None
+    if grams.vocabulary_sha256 != of.vocabulary.sha256:
+        layout.help_line("The corpus counts belong to another vocabulary than this model's.")
+        return None
+    return receipt.receipt(grams, of.vocabulary, of.probe.ids, top)
+
+
+def sample(drawn: Sequence[Sample]) -> int:
+    """Pick one of the samples."""
+    labels = [f"sample {n}" for n in range(1, len(drawn) + 1)]
+    if len(labels) < 2:
+        return 0
+    return choose(st.pills, "Step through", "sample", labels, wrap=True)
+
+
+def drawn_word(of: Sample) -> tuple[int, str]:
+    """Pick one of a sample's words, `<EOS>` included; return its index and the word."""
+    tokens = [*of.tokens, *([EOS] if of.ended else [])]
+    labels = [f"{n} · {word}" for n, word in enumerate(tokens, 1)]
+    if len(labels) < 2:
+        return 0, tokens[0]
+    index = choose(st.select_slider, "Word of the sample", "word_at", labels)
+    return index, tokens[index]

@@ -1,0 +1,183 @@
+"""The controls of the pages about words alone: one word, a few words, several checkpoints."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from app import controls, layout, settings, state
+from app.figures import Near
+from wordlm_core.checkpoint import Checkpoint
+from wordlm_core.errors import TextError
+from wordlm_core.lens import neighbours
+from wordlm_core.text import FIRST_LEXICAL_ID, UNK, pieces
+from wordlm_core.vocabulary import Vocabulary
+
+WORDS = ("ran", "mom", "happy", "red", "said", "he")
+GROUPS = {
+    "family": ("mom", "dad", "mommy", "daddy", "grandma", "brother", "sister"),
+    "feelings": ("happy", "sad", "angry", "scared", "excited", "proud"),
+    "animals": ("cat", "dog", "bird", "bear", "fish", "rabbit"),
+    "colours": ("red", "blue", "green", "yellow", "pink", "black"),
+    "verbs, past": ("went", "ran", "saw", "took", "said", "found"),
+}
+AT_ONCE = 12
+_LONGEST, _TYPED, _NAMED = 60, 300, 6
+
+
+def together(first: Checkpoint) -> list[Checkpoint]:
+    """Pick checkpoints to look at together with the first one."""
+    loaded = list(state.library().checkpoints.values())
+    others = [index for index, entry in enumerate(loaded) if entry is not first]
+    if not others:
+        return [first]
+    state.keep("also", others)
+    names = [entry.name for entry in loaded]
+    chosen = st.multiselect(
+        "Together with",
+        others,
+        format_func=names.__getitem__,
+        key="also",
+        bind="query-params",
+        persist_state="session",
+        placeholder="nothing",
+    )
+    state.remember_text("also", [names[index] for index in chosen])
+    return [first, *(loaded[index] for index in chosen)]
+
+
+def one(of: Checkpoint) -> int:
+    """Read one word; near spellings of one that is not in the vocabulary can be clicked.
+
+    Raises:
+        TextError: It is not one word of the vocabulary.
+    """
+    vocabulary = of.vocabulary
+    presets = [word for word in WORDS if word in vocabulary.stoi]
+    presets = presets or _first_words(vocabulary, 1)
+    typed = _box("Word", "near", presets[0], _LONGEST)
+    strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
+    offered = vocabulary.near(typed) if strange else presets
+    _offer("Near spellings" if strange else "Try one of these", "spelling", offered, "near")
+    return vocabulary.word_id(typed)
+
+
+def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
+    """Read a few words; those that are not in every vocabulary are named and left out.
+
+    Raises:
+        TextError: None is left.
+    """
+    vocabularies = [each.vocabulary for each in of]
+    groups = {
+        name: ", ".join(word for word in group if _is_word(word, vocabularies))
+        for name, group in GROUPS.items()
+    }
+    groups = {name: text for name, text in groups.items() if text}
+    groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
+    typed = _box(title, "words", next(iter(groups.values())), _TYPED)
+    _offer("Groups", "group", list(groups.values()), "words", list(groups).__getitem__)
+    asked = list(dict.fromkeys(typed.replace(",", " ").split()))
+    known = [word for word in asked if _is_word(word, vocabularies)]
+    strange = [word for word in asked if word not in known]
+    if strange:
+        layout.note(_not_there(strange, vocabularies[0]))
+    found = list(dict.fromkeys(vocabularies[0].word_id(word) for word in known))
+    if not found:
+        raise TextError("type at least one word of the vocabulary, with commas between several")
+    if len(found) > AT_ONCE:
+        layout.note(f"The first {AT_ONCE} words are shown.")
+    return tuple(vocabularies[0].itos[word_id] for word_id in found[:AT_ONCE])
+
+
+def separate() -> bool:
+    """Switch on the panels that mislead."""
+    on = st.toggle(
+        "Separately fitted panels (misleading)",
+        key="separate",
+        bind="query-params",
+        persist_state="session",
+    )
+    state.remember_text("separate", str(on).lower())
+    return on
+
+
+def near(of: Checkpoint, step: str | None, word_id: int, top: int) -> list[Near]:
+    """Return a word's neighbours in the checkpoint and its companions, at the same step."""
+    found: list[Near] = []
+    for each in controls.companions(of):
+        at = controls.same_step(of, step, each, each.steps)
+        table = each.embedding_at(at)
+        result = neighbours.nearest(table, each.vocabulary, word_id, top)
+        found.append(Near(each.name, each.model.kind, result))
+    return found
+
+
+def paths(of: Sequence[Checkpoint]) -> list[str]:
+    """Return where the lines of "Show the code" find the same checkpoints."""
+    folder = settings.current().artifacts.name
+    return [f"{folder}/{each.name}.npz" for each in of]
+
+
+# -- parts
+
+
+def _box(title: str, key: str, start: str, longest: int) -> str:
+    typed = st.text_input(
+        title,
+        start,
+        max_chars=longest,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        live="200ms",
+    )
+    typed = (typed or "")[:longest]
+    state.remember_text(key, typed)
+    return typed
+
+
+def _offer(
+    title: str,
+    key: str,
+    texts: Sequence[str],
+    target: str,
+    label: Callable[[int], str] | None = None,
+) -> None:
+    """Offer texts as pills; a click puts one into the text box `target`."""
+    typed = state.value(target, "")
+    state.put(key, texts.index(typed) if typed in texts else None)
+    st.pills(
+        title,
+        range(len(texts)),
+        format_func=label or [layout.plain(text) for text in texts].__getitem__,
+        key=key,
+        on_change=state.copy_option,
+        args=(key, texts, target),
+        label_visibility="collapsed",
+        wrap=True,
+    )
+
+
+def _first_words(vocabulary: Vocabulary, count: int) -> list[str]:
+    """Return the most frequent tokens with letters, or any where there is none."""
+    lexical = vocabulary.itos[FIRST_LEXICAL_ID:]
+    return [token for token in lexical if token.isalpha()][:count] or list(lexical[:count])
+
+
+def _is_word(typed: str, vocabularies: Sequence[Vocabulary]) -> bool:
+    found = [token for token, _ in pieces(typed)]
+    return len(found) == 1 and found[0] != UNK and all(found[0] in v.stoi for v in vocabularies)
+
+
+def _not_there(strange: Sequence[str], vocabulary: Vocabulary) -> str:
+    """Name the words that have no row, with near spellings."""
+    named: list[str] = []
+    for word in strange[:_NAMED]:
+        close = ", ".join(vocabulary.near(word, 3))
+        named.append(f"“{word}”" + (f" (near it: {close})" if close else ""))
+    more = len(strange) - len(named)
+    return (
+        "Not in this vocabulary, so not drawn: "
+        + ", ".join(named)
+        + (f" and {more} more." if more else ".")
+    )
