@@ -96,22 +96,41 @@ def probe(of: Checkpoint) -> Probe:
     )
     typed = (typed or "")[:limit]
     state.remember_text("text", typed)
-    state.put("preset", PRESETS.index(typed) if typed in PRESETS else None)
-    st.pills(
-        "Try one of these",
-        range(len(PRESETS)),
-        format_func=_PRESET_LABELS.__getitem__,
-        key="preset",
-        on_change=state.copy_option,
-        args=("preset", PRESETS, "text"),
-        label_visibility="collapsed",
-        wrap=True,
-    )
+    offer("Try one of these", "preset", PRESETS, "text", _PRESET_LABELS.__getitem__)
     if len(typed) == limit:
         layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
     read = of.vocabulary.probe(typed, of.model.config.context_length)
     layout.note(*_remarks(read, of.model.config.context_length))
     return read
+
+
+def offer(
+    title: str,
+    key: str,
+    texts: Sequence[str],
+    target: str,
+    label: Callable[[int], str] | None = None,
+) -> None:
+    """Offer texts as pills; a click puts one into the text box `target`.
+
+    The pill of the text that the box holds is lit. The widget's key follows it: a browser
+    that sends the light of a moment ago beside newly typed letters must not be taken for a
+    click, which would put the old text back.
+    """
+    typed = state.value(target, "")
+    lit = texts.index(typed) if typed in texts else None
+    key = f"{key}_{lit}"
+    state.put(key, lit)
+    st.pills(
+        title,
+        range(len(texts)),
+        format_func=label or [layout.plain(text) for text in texts].__getitem__,
+        key=key,
+        on_change=state.copy_option,
+        args=(key, texts, target),
+        label_visibility="collapsed",
+        wrap=True,
+    )
 
 
 def probe_or_hint(of: Checkpoint) -> Probe | None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from app.figures import Near
-from wordlm_core.lens.ablation import AblationResult, Effect
+from wordlm_core import answers
+from wordlm_core.lens.ablation import AblationResult
 from wordlm_core.lens.attention import AttentionResult
 from wordlm_core.lens.contextual import ContextPair
 from wordlm_core.lens.logits import LogitView
@@ -37,7 +37,7 @@ def attention_csv(result: AttentionResult) -> str:
 
 def attention_json(result: AttentionResult, probe: Probe) -> str:
     """Return what `attend --json` prints."""
-    return _json(_probe(probe) | {"attention": result.weights.tolist()})
+    return _json(answers.of_attention(result, probe))
 
 
 def ablation_csv(result: AblationResult) -> str:
@@ -57,14 +57,7 @@ def ablation_csv(result: AblationResult) -> str:
 
 def ablation_json(result: AblationResult, probe: Probe) -> str:
     """Return what `ablate --json` prints."""
-    return _json(
-        _probe(probe)
-        | {
-            "prediction": [asdict(entry) for entry in result.prediction],
-            "ablations": [_effect(effect) for effect in result.effects],
-            "rank_correlation": result.rank_correlation,
-        }
-    )
+    return _json(answers.of_ablation(result, probe))
 
 
 def next_csv(before: Distribution, after: Distribution) -> str:
@@ -77,15 +70,8 @@ def next_csv(before: Distribution, after: Distribution) -> str:
 
 def next_json(after: Distribution, drawn: Sequence[Sample], probe: Probe) -> str:
     """Return what `next --json` prints with no limit, and the samples of `generate --json`."""
-    return _json(
-        _probe(probe)
-        | {
-            "entropy": after.entropy,
-            "effective": after.effective,
-            "distribution": [asdict(e) for e in after.ranked(len(after.vocabulary))],
-            "samples": [sample.text for sample in drawn],
-        }
-    )
+    expected = answers.of_distribution(after, probe, len(after.vocabulary))
+    return _json(expected | {"samples": [sample.text for sample in drawn]})
 
 
 def context_csv(pair: ContextPair) -> str:
@@ -105,7 +91,7 @@ def context_csv(pair: ContextPair) -> str:
 
 def context_json(pair: ContextPair) -> str:
     """Return what `contextual --json` prints."""
-    return _json(asdict(pair) | {"rows": pair.rows.tolist()})
+    return _json(answers.plain(asdict(pair)))
 
 
 def logits_csv(of: LogitView) -> str:
@@ -124,28 +110,7 @@ def logits_csv(of: LogitView) -> str:
 
 def logits_json(of: LogitView, probe: Probe) -> str:
     """Return what `logits --json` prints."""
-    return _json(_probe(probe) | asdict(of))
-
-
-def _probe(probe: Probe) -> dict[str, Any]:
-    return {
-        "tokens": list(probe.tokens),
-        "unknown": list(probe.unknown),
-        "dropped": probe.dropped,
-    }
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    infinite = not math.isfinite(effect.kl)
-    return {
-        "position": effect.position,
-        "token": effect.token,
-        "replacement": effect.replacement,
-        "attention": None if effect.attention is None else effect.attention.tolist(),
-        "kl": None if infinite else effect.kl,
-        "kl_infinite": infinite,
-        "changes": [asdict(change) for change in effect.changes],
-    }
+    return _json(answers.of_probe(probe) | answers.plain(asdict(of)))
 
 
 def trajectory_csv(result: Trajectory) -> str:
@@ -161,26 +126,7 @@ def trajectory_csv(result: Trajectory) -> str:
 
 def trajectory_json(result: Trajectory) -> str:
     """Return what `trajectory --json` prints, with z where there are three axes."""
-    names = ("x", "y", "z")
-    paths = [
-        {
-            "checkpoint": path.checkpoint,
-            "word": path.word,
-            "points": [
-                {"step": p.label, **dict(zip(names, p.coords, strict=False))} for p in path.points
-            ],
-        }
-        for path in result.paths
-    ]
-    return _json(
-        {
-            "mean": result.mean.tolist(),
-            "basis": result.basis.tolist(),
-            "explained": result.explained.tolist(),
-            "paths": paths,
-            "kept": [asdict(entry) for entry in result.kept],
-        }
-    )
+    return _json(answers.of_trajectory(result))
 
 
 def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
@@ -200,8 +146,7 @@ def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
 
 def neighbours_json(result: Neighbours) -> str:
     """Return what `neighbours --json` prints."""
-    items = [{"token": item.token, "cosine": item.cosine} for item in result.items]
-    return _json({"word": result.word, "neighbours": items})
+    return _json(answers.of_neighbours(result))
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

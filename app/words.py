@@ -1,6 +1,6 @@
 """The controls of the pages about words alone: one word, a few words, several checkpoints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -57,7 +57,7 @@ def one(of: Checkpoint) -> int:
     typed = _box("Word", "near", presets[0], _LONGEST)
     strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
     offered = vocabulary.near(typed) if strange else presets
-    _offer("Near spellings" if strange else "Try one of these", "spelling", offered, "near")
+    controls.offer("Near spellings" if strange else "Try one of these", "spelling", offered, "near")
     return vocabulary.word_id(typed)
 
 
@@ -75,7 +75,7 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
     groups = {name: text for name, text in groups.items() if text}
     groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
     typed = _box(title, "words", next(iter(groups.values())), _TYPED)
-    _offer("Groups", "group", list(groups.values()), "words", list(groups).__getitem__)
+    controls.offer("Groups", "group", list(groups.values()), "words", list(groups).__getitem__)
     asked = list(dict.fromkeys(typed.replace(",", " ").split()))
     known = [word for word in asked if _is_word(word, vocabularies)]
     strange = [word for word in asked if word not in known]
@@ -134,28 +134,6 @@ def _box(title: str, key: str, start: str, longest: int) -> str:
     typed = (typed or "")[:longest]
     state.remember_text(key, typed)
     return typed
-
-
-def _offer(
-    title: str,
-    key: str,
-    texts: Sequence[str],
-    target: str,
-    label: Callable[[int], str] | None = None,
-) -> None:
-    """Offer texts as pills; a click puts one into the text box `target`."""
-    typed = state.value(target, "")
-    state.put(key, texts.index(typed) if typed in texts else None)
-    st.pills(
-        title,
-        range(len(texts)),
-        format_func=label or [layout.plain(text) for text in texts].__getitem__,
-        key=key,
-        on_change=state.copy_option,
-        args=(key, texts, target),
-        label_visibility="collapsed",
-        wrap=True,
-    )
 
 
 def _first_words(vocabulary: Vocabulary, count: int) -> list[str]:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Earlier may not import later.
 ORDER = (
     "errors", "files", "text", "vocabulary", "corpora", "windows", "models", "checkpoint",
-    "packing", "trainer", "lens", "benchmark", "tables", "commands", "__main__",
+    "packing", "trainer", "lens", "benchmark", "answers", "tables", "commands", "__main__",
 )  # fmt: skip
 
 

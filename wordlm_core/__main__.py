@@ -17,10 +17,11 @@ from typing import Any, NoReturn
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from wordlm_core import commands
+from wordlm_core.answers import Answer
 from wordlm_core.errors import WordLMError
 from wordlm_core.tables import render
 
-Command = Callable[[argparse.Namespace], commands.Answer]
+Command = Callable[[argparse.Namespace], Answer]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -9,14 +9,15 @@ import argparse
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordlm_core import checkpoint, corpora
+from wordlm_core import answers, checkpoint, corpora
+from wordlm_core.answers import Answer
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.lens import (
@@ -38,8 +39,6 @@ from wordlm_core.windows import Dataset, Windows, prepare
 if TYPE_CHECKING:
     from wordlm_core.trainer import Progress, TrainConfig
 
-Answer = dict[str, Any]
-
 
 def _load(path: str) -> Checkpoint:
     with checkpoint.naming(Path(path)):
@@ -51,18 +50,6 @@ def _open(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:
     loaded = _load(args.checkpoint)
     model = loaded.model_at(args.step)
     return loaded, model, loaded.vocabulary.probe(args.text, model.config.context_length)
-
-
-def _probe_json(probe: Probe) -> Answer:
-    return {
-        "tokens": list(probe.tokens),
-        "unknown": list(probe.unknown),
-        "dropped": probe.dropped,
-    }
-
-
-def _rows(items: Sequence[Any]) -> list[Answer]:
-    return [asdict(item) for item in items]
 
 
 # -- looking into a checkpoint
@@ -93,12 +80,7 @@ def inspect(args: argparse.Namespace) -> Answer:
 def attend(args: argparse.Namespace) -> Answer:
     """Give the attention weights of every head over a text."""
     _, model, probe = _open(args)
-    return attention_answer(attention.attend(model, probe), probe)
-
-
-def attention_answer(result: attention.AttentionResult, probe: Probe) -> Answer:
-    """Return what `attend` prints."""
-    return {**_probe_json(probe), "attention": result.weights.tolist()}
+    return answers.of_attention(attention.attend(model, probe), probe)
 
 
 def row(args: argparse.Namespace) -> Answer:
@@ -117,7 +99,7 @@ def row(args: argparse.Namespace) -> Answer:
         }
         for position, token in enumerate(probe.tokens)
     ]
-    return {**_probe_json(probe), "query": query, "keys": keys, "mix": steps.mix.tolist()}
+    return {**answers.of_probe(probe), "query": query, "keys": keys, "mix": steps.mix.tolist()}
 
 
 def ablate(args: argparse.Namespace) -> Answer:
@@ -131,33 +113,7 @@ def ablate(args: argparse.Namespace) -> Answer:
         delete=args.delete,
         top=args.top,
     )
-    return ablation_answer(result, probe)
-
-
-def ablation_answer(result: ablation.AblationResult, probe: Probe) -> Answer:
-    """Return what `ablate` prints; an infinite KL is null and said beside it."""
-    return {
-        **_probe_json(probe),
-        "prediction": _rows(result.prediction),
-        "ablations": [_effect_json(effect) for effect in result.effects],
-        "rank_correlation": result.rank_correlation,
-    }
-
-
-def _effect_json(effect: ablation.Effect) -> Answer:
-    return {
-        "position": effect.position,
-        "token": effect.token,
-        "replacement": effect.replacement,
-        "attention": None if effect.attention is None else effect.attention.tolist(),
-        **_kl_json(effect.kl),
-        "changes": _rows(effect.changes),
-    }
-
-
-def _kl_json(kl: float) -> Answer:
-    infinite = not np.isfinite(kl)
-    return {"kl": None if infinite else kl, "kl_infinite": infinite}
+    return answers.of_ablation(result, probe)
 
 
 def knockout(args: argparse.Namespace) -> Answer:
@@ -168,12 +124,12 @@ def knockout(args: argparse.Namespace) -> Answer:
         {
             "layer": effect.layer,
             "head": effect.head,
-            **_kl_json(effect.kl),
-            "changes": _rows(effect.changes),
+            **answers.of_kl(effect.kl),
+            "changes": answers.rows(effect.changes),
         }
         for effect in effects
     ]
-    return {**_probe_json(probe), "heads": heads}
+    return {**answers.of_probe(probe), "heads": heads}
 
 
 def shuffle(args: argparse.Namespace) -> Answer:
@@ -181,12 +137,12 @@ def shuffle(args: argparse.Namespace) -> Answer:
     loaded, model, probe = _open(args)
     result = ablation.shuffle(model, loaded.vocabulary, probe, args.seed, top=args.top)
     return {
-        **_probe_json(probe),
+        **answers.of_probe(probe),
         "order": list(result.order),
         "shuffled": list(result.tokens),
-        **_kl_json(result.kl),
-        "prediction_before": _rows(result.prediction_before),
-        "prediction_after": _rows(result.prediction_after),
+        **answers.of_kl(result.kl),
+        "prediction_before": answers.rows(result.prediction_before),
+        "prediction_after": answers.rows(result.prediction_after),
     }
 
 
@@ -194,7 +150,7 @@ def logit_view(args: argparse.Namespace) -> Answer:
     """Say which tokens attention and the MLP promote and push down at a position."""
     loaded, model, probe = _open(args)
     view = logits.logit_view(model, loaded.vocabulary, probe, position=args.position, top=args.top)
-    return {**_probe_json(probe), **_plain(asdict(view))}
+    return {**answers.of_probe(probe), **answers.plain(asdict(view))}
 
 
 def nearest(args: argparse.Namespace) -> Answer:
@@ -203,15 +159,14 @@ def nearest(args: argparse.Namespace) -> Answer:
     table = loaded.embedding_at(args.step)
     word_id = loaded.vocabulary.word_id(args.word)
     found = neighbours.nearest(table, loaded.vocabulary, word_id, top=args.top)
-    items = [{"token": item.token, "cosine": item.cosine} for item in found.items]
-    return {"word": found.word, "neighbours": items}
+    return answers.of_neighbours(found)
 
 
 def history(args: argparse.Namespace) -> Answer:
     """Say at which stored step a word's neighbours joined and left."""
     loaded = _load(args.checkpoint)
     found = neighbours.history(loaded, loaded.vocabulary.word_id(args.word), top=args.top)
-    return _plain(asdict(found))
+    return answers.plain(asdict(found))
 
 
 def paths(args: argparse.Namespace) -> Answer:
@@ -220,24 +175,7 @@ def paths(args: argparse.Namespace) -> Answer:
     words = [word for word in args.words.split(",") if word.strip()]
     if not words:
         raise TextError("name at least one word to follow")
-    result = trajectory.trajectory(loaded, words)
-    return {
-        "mean": result.mean.tolist(),
-        "basis": result.basis.tolist(),
-        "explained": [float(share) for share in result.explained],
-        "paths": [
-            {
-                "checkpoint": path.checkpoint,
-                "word": path.word,
-                "points": [
-                    {"step": point.label, "x": point.coords[0], "y": point.coords[1]}
-                    for point in path.points
-                ],
-            }
-            for path in result.paths
-        ],
-        "kept": _plain([asdict(kept) for kept in result.kept]),
-    }
+    return answers.of_trajectory(trajectory.trajectory(loaded, words))
 
 
 def context(args: argparse.Namespace) -> Answer:
@@ -253,7 +191,7 @@ def context(args: argparse.Namespace) -> Answer:
     pair = contextual.compare(
         model, loaded.vocabulary, probes[0], places[0], probes[1], places[1], top=args.top
     )
-    return _plain(asdict(pair))
+    return answers.plain(asdict(pair))
 
 
 def _last_occurrence(probe: Probe, word_id: int) -> int:
@@ -273,12 +211,7 @@ def next_word(args: argparse.Namespace) -> Answer:
         top_k=args.top_k,
         top_p=args.top_p,
     )
-    return {
-        **_probe_json(probe),
-        "entropy": result.entropy,
-        "effective": result.effective,
-        "distribution": _rows(result.ranked(args.limit)),
-    }
+    return answers.of_distribution(result, probe, args.limit)
 
 
 def generate(args: argparse.Namespace) -> Answer:
@@ -310,9 +243,9 @@ def corpus_receipt(args: argparse.Namespace) -> Answer:
     )
     expected = sampling.next_distribution(model.last_logits(probe.ids[None])[0], loaded.vocabulary)
     return {
-        **_probe_json(probe),
-        "prediction": _rows(expected.ranked(args.top)),
-        **_plain(asdict(found)),
+        **answers.of_probe(probe),
+        "prediction": answers.rows(expected.ranked(args.top)),
+        **answers.plain(asdict(found)),
     }
 
 
@@ -562,14 +495,3 @@ class _Bar:
         self._bar.update(progress.step - self._bar.n)
         if progress.validation_loss is not None:
             self._bar.set_description(f"{name}  validation {progress.validation_loss:.3f} nats")
-
-
-def _plain(value: Any) -> Any:
-    """Return nested dataclass data with arrays as lists and NumPy numbers as Python's."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return value.item() if isinstance(value, np.generic) else value

@@ -170,7 +170,7 @@ def test_near_spellings_can_be_clicked(artifacts):
     is_fine(at)
     assert "near it: dog" in said(at)
     assert not specs(at)
-    assert at.button_group("spelling").options[0] == "dog"
+    assert at.button_group("spelling_None").options[0] == "dog"
     button_group(at, "spelling", 0)
     assert at.text_input("near").value == "dog"
     assert is_fine(at)
