@@ -46,6 +46,7 @@ bench: .venv/.dev  ## measure the speed claims, as ratios in one run
 	@PYTHONPATH=. $(BIN)/python bench/training_step.py
 	@PYTHONPATH=. $(BIN)/python bench/ablation.py
 	@PYTHONPATH=. $(BIN)/python bench/app_start.py
+	@PYTHONPATH=. $(BIN)/python bench/pages.py
 
 .PHONY: browser
 browser:

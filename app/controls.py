@@ -96,7 +96,7 @@ def probe(of: Checkpoint) -> Probe:
     )
     typed = (typed or "")[:limit]
     state.remember_text("text", typed)
-    offer("Try one of these", "preset", PRESETS, "text", _PRESET_LABELS.__getitem__)
+    offer("Try one of these", "preset", PRESETS, fill("text"), _PRESET_LABELS, lit=typed)
     if len(typed) == limit:
         layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
     read = of.vocabulary.probe(typed, of.model.config.context_length)
@@ -108,29 +108,38 @@ def offer(
     title: str,
     key: str,
     texts: Sequence[str],
-    target: str,
-    label: Callable[[int], str] | None = None,
+    click: Callable[[str], None],
+    labels: Sequence[str] = (),
+    lit: str = "",
 ) -> None:
-    """Offer texts as pills; a click puts one into the text box `target`.
+    """Offer texts as buttons in a row; `click` gets the text of the one that is clicked.
 
-    The pill of the text that the box holds is lit. The widget's key follows it: a browser
-    that sends the light of a moment ago beside newly typed letters must not be taken for a
-    click, which would put the old text back.
+    Buttons, because they hold no value: the selection of a moment ago, sent by the browser
+    beside newly typed letters, would be taken for a click and put the old text back.
+
+    Args:
+        title: What they are, for the row's first hover.
+        key: Their keys begin with it.
+        texts: One each.
+        click: A callback.
+        labels: Shown in place of the texts.
+        lit: The text that is marked.
     """
-    typed = state.value(target, "")
-    lit = texts.index(typed) if typed in texts else None
-    key = f"{key}_{lit}"
-    state.put(key, lit)
-    st.pills(
-        title,
-        range(len(texts)),
-        format_func=label or [layout.plain(text) for text in texts].__getitem__,
-        key=key,
-        on_change=state.copy_option,
-        args=(key, texts, target),
-        label_visibility="collapsed",
-        wrap=True,
-    )
+    with st.container(horizontal=True, gap="xsmall", key=f"offer_{key}"):
+        for index, text in enumerate(texts):
+            st.button(
+                layout.plain(labels[index] if labels else text),
+                key=f"{key}_{index}",
+                help=title if index == 0 else None,
+                type="primary" if text == lit else "secondary",
+                on_click=click,
+                args=(text,),
+            )
+
+
+def fill(target: str) -> Callable[[str], None]:
+    """Return a callback that puts a text into the text box `target`."""
+    return lambda text: state.put(target, text)
 
 
 def probe_or_hint(of: Checkpoint) -> Probe | None:

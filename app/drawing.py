@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import layout, state
+from app import controls, layout, state
 from app.controls import choose, seed_box
 from app.state import View
 from wordlm_core.lens import receipt, sampling
@@ -55,23 +55,17 @@ def reshaping() -> dict[str, Any]:
 
 
 def force(words: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Offer candidates as pills; one that is picked goes behind the probe sentence.
+    """Offer candidates as buttons; one that is clicked goes behind the probe sentence.
 
     Returns:
         What `layout.plot` needs to do the same when a candidate's bar is clicked.
     """
     texts = ["" if word in SPECIALS else word for word in words]
     offered = [text for text in texts if text]
-    st.pills(
-        "Force the next word",
-        range(len(offered)),
-        format_func=[layout.plain(word) for word in offered].__getitem__,
-        key="force",
-        on_change=state.append_option,
-        args=("force", offered, "text"),
-        wrap=True,
-        help="It is appended to the probe sentence. A click on its bar does the same.",
+    layout.help_line(
+        "Force the next word: it goes behind the sentence, as a click on its bar does."
     )
+    controls.offer("Append this word", "force", offered, state.append_to("text"))
     return texts, "text"
 
 

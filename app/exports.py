@@ -1,6 +1,10 @@
-"""Results as files: CSV with one row a cell or position, JSON with the command line's keys."""
+"""Results as files: CSV with one row a cell or position, JSON with the command line's keys.
+
+A notebook holds the lines that compute the result again.
+"""
 
 import csv
+import html
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -147,6 +151,34 @@ def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
 def neighbours_json(result: Neighbours) -> str:
     """Return what `neighbours --json` prints."""
     return _json(answers.of_neighbours(result))
+
+
+def notebook(title: str, question: str, caveat: str, code: str) -> str:
+    """Return a Jupyter notebook (format 4.5): what is asked, then the lines that answer it."""
+    told = "\n\n".join(
+        (
+            f"# {title}",
+            question,
+            f"**What this does not show.** {caveat}",
+            "Run it from the root of the repository, where `wordlm_core` and the files are.",
+        )
+    )
+    text = {"cell_type": "markdown", "id": "about", "metadata": {}}
+    lines = {"cell_type": "code", "id": "code", "metadata": {}}
+    return _json(
+        {
+            "cells": [
+                text | {"source": html.escape(told, quote=False)},
+                lines | {"source": code, "execution_count": None, "outputs": []},
+            ],
+            "metadata": {
+                "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                "language_info": {"name": "python"},
+            },
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
 
 
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

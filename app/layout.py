@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from app import figures, settings, state
+from app import exports, figures, settings, state
 from app.figures import Figure
 from wordlm_core.errors import TextError, WordLMError
 
@@ -122,6 +122,7 @@ def page_link(file: str, label: str, icon: str) -> None:
 
 def caveat(text: str) -> None:
     """Say what this page does not show."""
+    state.page().caveat = text
     st.caption(f":material/visibility_off: **What this does not show.** {plain(text)}")
 
 
@@ -194,6 +195,7 @@ def plot(
         pick: A click puts the word that the point carries into this text box.
         name: File name of a saved image.
     """
+    state.page().add(figure)
     config = figures.toolbar(name, state.value("image", "png"))
     chart = f"{key}_clicked"
     if click is not None:
@@ -252,11 +254,21 @@ def table(
 
 
 def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> None:
-    """Offer a result as CSV and JSON, made when asked for, and choose the figures' format."""
+    """Offer result, figures and code as files, made when asked for; choose the figures' format."""
+    page = state.page()  # What follows the buttons is on it by the time of a click.
+
+    def drawn() -> str:
+        return figures.standalone(page.title, page.question, page.figures)
+
+    def notebook() -> str:
+        return exports.notebook(page.title, page.question, page.caveat, page.code)
+
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for label, make, ending, mime in (
             ("Data as CSV", csv, "csv", "text/csv"),
             ("Data as JSON", data, "json", "application/json"),
+            ("Figures as HTML", drawn, "html", "text/html"),
+            ("Download as notebook", notebook, "ipynb", "application/x-ipynb+json"),
         ):
             st.download_button(
                 label,
@@ -280,8 +292,10 @@ def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> 
 
 def code(template: str, values: Mapping[str, Any]) -> None:
     """Show the lines over `wordlm_core` that give the number on screen."""
+    lines = template.format(**{key: repr(value) for key, value in values.items()}).strip()
+    state.page().code = lines
     with st.expander("Show the code", icon=":material/code:"):
-        st.code(template.format(**{key: repr(value) for key, value in values.items()}).strip())
+        st.code(lines)
 
 
 # -- parts

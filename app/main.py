@@ -115,7 +115,7 @@ def show(page: Page) -> None:
     As a fragment, so that a keystroke or a slider reruns this page alone and not the menu
     around it. A `st.Page` runs once a full run only, hence the page's code is run here.
     """
-    state.begin_page()
+    state.begin_page(page.title, page.question)
     place = layout.header(page.title, page.question, page.kind) if page.address else None
     try:
         exec(_code(page.file), ModuleType(Path(page.file).stem).__dict__)

@@ -10,7 +10,7 @@ import gc
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import settings, summary
+from app.figures import Figure
 from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError
@@ -32,7 +33,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 # A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
 _RESULTS, _MODELS = 64, 12
-_CHOICES, _SHOWN = "_choices", "_shown"
+_CHOICES, _SHOWN, _PAGE = "_choices", "_shown", "_page"
 
 
 # -- what all sessions share
@@ -186,6 +187,22 @@ def _read_benchmark(path: Path) -> Mapping[str, Any]:
 # -- what one session chose
 
 
+@dataclass
+class Page:
+    """What a page has said and drawn so far, for its downloads."""
+
+    title: str
+    question: str
+    caveat: str = ""
+    code: str = ""
+    figures: list[Figure] = field(default_factory=list[Figure])
+
+    def add(self, figure: Figure) -> None:
+        """Note a figure; one that is drawn in two places counts once."""
+        if not any(figure is other for other in self.figures):
+            self.figures.append(figure)
+
+
 @dataclass(frozen=True)
 class _Choice:
     """A choice as it was shown last: what the browser still holds when its labels change."""
@@ -243,12 +260,6 @@ def put(key: str, value: Any) -> None:
     st.session_state[key] = value
 
 
-def copy_option(source: str, texts: Sequence[str], target: str) -> None:
-    """Put the text that a choice widget points at into a text box (a callback)."""
-    if st.session_state[source] is not None:
-        st.session_state[target] = texts[st.session_state[source]]
-
-
 def copy_point(chart: str, field: str, target: str) -> None:
     """Put a coordinate of a clicked point into a choice widget (a callback)."""
     points = st.session_state[chart]["selection"]["points"]
@@ -257,11 +268,9 @@ def copy_point(chart: str, field: str, target: str) -> None:
         st.session_state[target] = int(value[0] if isinstance(value, list) else value)
 
 
-def append_option(source: str, texts: Sequence[str], target: str) -> None:
-    """Put the text that a choice widget points at behind what a text box holds (a callback)."""
-    if st.session_state[source] is not None:
-        _append(texts[int(st.session_state[source])], target)
-        st.session_state[source] = None
+def append_to(target: str) -> Callable[[str], None]:
+    """Return a callback that puts a text behind what a text box holds."""
+    return lambda text: _append(text, target)
 
 
 def append_point(chart: str, texts: Sequence[str], target: str) -> None:
@@ -285,9 +294,15 @@ def keep(key: str, options: Sequence[int]) -> None:
         st.session_state[key] = [each for each in st.session_state[key] if each in options]
 
 
-def begin_page() -> None:
-    """Start the list of what the page shows: a link names that and nothing else."""
+def begin_page(title: str, question: str) -> None:
+    """Start the list of what the page shows: links and downloads hold that and nothing else."""
     st.session_state[_SHOWN] = {}
+    st.session_state[_PAGE] = Page(title, question)
+
+
+def page() -> Page:
+    """Return the page that is being drawn."""
+    return cast("Page", st.session_state[_PAGE])
 
 
 def link() -> str:

@@ -57,7 +57,8 @@ def one(of: Checkpoint) -> int:
     typed = _box("Word", "near", presets[0], _LONGEST)
     strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
     offered = vocabulary.near(typed) if strange else presets
-    controls.offer("Near spellings" if strange else "Try one of these", "spelling", offered, "near")
+    title = "Near spellings" if strange else "Try one of these"
+    controls.offer(title, "spelling", offered, controls.fill("near"), lit=typed)
     return vocabulary.word_id(typed)
 
 
@@ -75,7 +76,8 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
     groups = {name: text for name, text in groups.items() if text}
     groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
     typed = _box(title, "words", next(iter(groups.values())), _TYPED)
-    controls.offer("Groups", "group", list(groups.values()), "words", list(groups).__getitem__)
+    texts, names = list(groups.values()), list(groups)
+    controls.offer("Groups", "group", texts, controls.fill("words"), names, lit=typed)
     asked = list(dict.fromkeys(typed.replace(",", " ").split()))
     known = [word for word in asked if _is_word(word, vocabularies)]
     strange = [word for word in asked if word not in known]

@@ -51,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("shuffle", commands.shuffle, _checkpoint, _step, _text, _seed, _top)
     add("logits", commands.logit_view, _checkpoint, _step, _text, _position, _top)
     add("neighbours", commands.nearest, _checkpoint, _step, _word, _top)
+    add("similarity", commands.similarity, _checkpoint, _step, _words)
     add("history", commands.history, _checkpoint, _word, _top)
     add("trajectory", commands.paths, _checkpoints, _words)
     add("contextual", commands.context, _checkpoint, _step, _two_texts, _top)

@@ -162,6 +162,14 @@ def nearest(args: argparse.Namespace) -> Answer:
     return answers.of_neighbours(found)
 
 
+def similarity(args: argparse.Namespace) -> Answer:
+    """Give the cosines of a few words' lookup rows, each with each."""
+    loaded = _load(args.checkpoint)
+    word_ids = [loaded.vocabulary.word_id(word) for word in _words(args)]
+    found = neighbours.similarity(loaded.embedding_at(args.step), loaded.vocabulary, word_ids)
+    return {"words": list(found.tokens), "cosines": found.cosines.tolist()}
+
+
 def history(args: argparse.Namespace) -> Answer:
     """Say at which stored step a word's neighbours joined and left."""
     loaded = _load(args.checkpoint)
@@ -172,10 +180,14 @@ def history(args: argparse.Namespace) -> Answer:
 def paths(args: argparse.Namespace) -> Answer:
     """Follow words over training on one PCA basis of all checkpoints and steps."""
     loaded = [_load(path) for path in args.checkpoints]
+    return answers.of_trajectory(trajectory.trajectory(loaded, _words(args)))
+
+
+def _words(args: argparse.Namespace) -> list[str]:
     words = [word for word in args.words.split(",") if word.strip()]
     if not words:
-        raise TextError("name at least one word to follow")
-    return answers.of_trajectory(trajectory.trajectory(loaded, words))
+        raise TextError("name at least one word")
+    return words
 
 
 def context(args: argparse.Namespace) -> Answer:

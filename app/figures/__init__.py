@@ -31,6 +31,7 @@ from app.figures.generate import Candidates, candidates_of, next_bars
 from app.figures.logits import attention_pushes, mlp_pushes
 from app.figures.neighbours import Near, biography, neighbour_bars, similarity_matrix
 from app.figures.overview import learning_curves, next_words, seeds
+from app.figures.standalone import standalone
 
 __all__ = [
     "MARK",
@@ -67,6 +68,7 @@ __all__ = [
     "refitted",
     "seeds",
     "similarity_matrix",
+    "standalone",
     "survey_histogram",
     "toolbar",
     "trails",

@@ -30,6 +30,16 @@ from wordlm_core.lens.attention import AttentionResult
 # More of the scale for small weights: most are. The colour bar shows it.
 _STOPS = (0, 0.03, 0.08, 0.15, 0.23, 0.33, 0.45, 0.6, 0.78, 1)
 _ATTENTION_SCALE = [[stop, colour] for stop, colour in zip(_STOPS, SEQUENTIAL, strict=True)]
+# A small picture has no numbers to read: 255 shades do, a quarter of the bytes, 0 is no cell.
+_GREYS = 254
+_SMALL_SCALE = [
+    [0, "rgba(0,0,0,0)"],
+    [0.5 / (1 + _GREYS), "rgba(0,0,0,0)"],
+    *(
+        [(1 + stop * _GREYS) / (1 + _GREYS), colour]
+        for stop, colour in zip(_STOPS, SEQUENTIAL, strict=True)
+    ),
+]
 _NUMBERS_UP_TO = 13
 
 
@@ -62,7 +72,7 @@ def attention_heatmap(
     if n <= _NUMBERS_UP_TO:
         heat |= {"text": _numbers(shown), "texttemplate": "%{text}", "textfont": {"size": 13}}
     if n > CELLS_UP_TO:
-        heat["customdata"] = np.indices((n, n)).transpose(1, 2, 0).tolist()
+        heat["customdata"] = packed(np.indices((n, n)).transpose(1, 2, 0), "u1")
     pitch = row_pitch(n)
     size = tick_size(pitch)
     wide = label_width(tokens, size)
@@ -104,10 +114,10 @@ def attention_grid(result: AttentionResult, layer: int, head: int, query: int) -
         data.append(
             {
                 "type": "heatmap",
-                "z": packed(np.where(mask, weights[index], np.nan)),
+                "z": packed(np.where(mask, np.rint(1 + weights[index] * _GREYS), 0), "u1"),
                 "zmin": 0,
-                "zmax": 1,
-                "colorscale": _ATTENTION_SCALE,
+                "zmax": 1 + _GREYS,
+                "colorscale": _SMALL_SCALE,
                 "showscale": False,
                 "hoverinfo": "skip",
                 **axes,

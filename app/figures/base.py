@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from plotly.basedatatypes import BaseFigure
 
 MARK, MUTED = "#000004", "#000005"
@@ -228,11 +227,16 @@ def buttons(x: Any, y: Any, text: list[str], data: Any) -> dict[str, Any]:
     }
 
 
-def packed(values: Float[np.ndarray, "query key"]) -> dict[str, str]:
-    """Return a matrix as Plotly's typed array: a quarter of the text of its numbers."""
-    data = np.ascontiguousarray(values, dtype="<f4")
+def packed(values: np.ndarray, dtype: str = "f4") -> dict[str, str]:
+    """Return an array as Plotly's typed array: a quarter of the text of its numbers, or less.
+
+    Args:
+        values: One to three dimensions.
+        dtype: `f4`, or `u1` for whole numbers of 0 to 255.
+    """
+    data = np.ascontiguousarray(values, dtype=f"<{dtype}")
     return {
-        "dtype": "f4",
+        "dtype": dtype,
         "bdata": base64.b64encode(data.tobytes()).decode(),
         "shape": ", ".join(map(str, data.shape)),
     }

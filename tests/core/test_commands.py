@@ -154,6 +154,17 @@ def test_neighbours_and_their_steps(ask, files):
     assert early["neighbours"] != first["neighbours"]
 
 
+def test_similarity_is_symmetric_and_agrees_with_neighbours(ask, files):
+    answer = ask("similarity", files["attention"], "--words", "cat, dog,bird")
+    assert answer["words"] == ["cat", "dog", "bird"]
+    cosines = np.array(answer["cosines"])
+    assert np.allclose(cosines, cosines.T)
+    assert np.allclose(cosines.diagonal(), 1)
+    near = ask("neighbours", files["attention"], "--word", "cat", "--top", "100")["neighbours"]
+    listed = {item["token"]: item["cosine"] for item in near}
+    assert np.allclose(cosines[0, 1:], [listed["dog"], listed["bird"]])
+
+
 def test_trajectory_keys(ask, files):
     answer = ask("trajectory", files["attention"], files["mlp"], "--words", "cat,dog")
     loaded = checkpoint.load(Path(files["attention"]))

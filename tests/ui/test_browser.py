@@ -253,6 +253,23 @@ def test_the_csv_holds_what_the_lens_computes(page, server, tmp_path):
     )
 
 
+def test_the_html_draws_every_figure_without_a_network(page, server, browser, tmp_path):
+    visit(page, f"{server}/ablation?text={REPEATED.replace(' ', '+')}")
+    figure(page, "scatter")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Figures as HTML").click()
+    download.value.save_as(tmp_path / "ablation.html")
+    other = new_page(browser)
+    asked = []
+    other.on("request", lambda request: asked.append(request.url))
+    other.goto((tmp_path / "ablation.html").as_uri())
+    expect(other.locator("figure .main-svg").first).to_be_visible()
+    expect(other.locator("figure:has(.main-svg)")).to_have_count(3)
+    expect(other.locator("figure .ytick").get_by_text("bird").first).to_be_visible()
+    assert asked == [(tmp_path / "ablation.html").as_uri()]
+    other.context.close()
+
+
 def test_a_chip_and_a_bar_choose_the_token_to_take_away(page, server):
     visit(page, f"{server}/ablation")
     type_probe(page, REPEATED)

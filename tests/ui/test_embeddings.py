@@ -11,7 +11,7 @@ import pytest
 
 from app import exports, figures, words
 from tests.ui.conftest import KINDS, VOCABULARY, make
-from tests.ui.test_pages import button_group, html, is_fine, open_page, said, specs
+from tests.ui.test_pages import button_group, html, is_fine, offered, open_page, said, specs
 from wordlm_core import checkpoint, commands
 from wordlm_core.lens import maps
 from wordlm_core.lens.trajectory import trajectory
@@ -227,7 +227,7 @@ def test_many_words_are_cut_and_said_so(artifacts):
 def test_a_group_fills_the_box_and_values_follow_to_neighbours(artifacts):
     at = open_page("embeddings")
     first = at.text_input("words").value
-    button_group(at, "group", 1)
+    offered(at, "group", 1)
     assert at.text_input("words").value != first
     chosen = at.text_input("words").value
     at.switch_page("../pages/50_neighbours.py").run()

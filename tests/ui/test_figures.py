@@ -34,7 +34,7 @@ def panels(checkpoints):
 
 def unpack(array: dict) -> np.ndarray:
     shape = [int(n) for n in array["shape"].split(",")]
-    return np.frombuffer(base64.b64decode(array["bdata"]), "<f4").reshape(shape)
+    return np.frombuffer(base64.b64decode(array["bdata"]), f"<{array['dtype']}").reshape(shape)
 
 
 def labelled(result, tokens):
@@ -90,7 +90,10 @@ def test_a_full_window_has_a_tick_and_a_button_for_each_token(attended):
     spec = figures.attention_heatmap(wide, 0, 0, n - 1).spec
     assert len(spec["layout"]["xaxis"]["tickvals"]) == n
     assert spec["data"][1]["y"] == list(range(n))
-    assert spec["data"][0]["customdata"][3][2] == [3, 2]
+    assert unpack(spec["data"][0]["customdata"])[3, 2].tolist() == [3, 2]
+    sent = len(json.dumps(spec)) + len(json.dumps(figures.attention_grid(wide, 0, 0, 5).spec))
+    assert len(json.dumps(spec)) < 40_000
+    assert sent < 75_000
 
 
 def test_a_query_beyond_a_shorter_text_frames_its_last_row(attended):
@@ -110,10 +113,11 @@ def test_the_grid_draws_every_head_on_one_scale(attended):
     heats = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
     assert len(heats) == 4
     for head, heat in enumerate(heats):
-        lower = np.tril_indices(len(attended.tokens))
-        drawn = attended.weights[0, head][lower].astype("<f4")
-        np.testing.assert_array_equal(unpack(heat["z"])[lower], drawn)
-        assert (heat["zmin"], heat["zmax"]) == (0, 1)
+        shades, past = unpack(heat["z"]), np.tri(len(attended.tokens), dtype=bool)
+        drawn = (shades[past] - 1) / (heat["zmax"] - 1)
+        assert np.abs(drawn - attended.weights[0, head][past]).max() <= 0.5 / 254
+        assert not shades[~past].any()  # 0 is the one shade that is drawn as nothing
+        assert (heat["zmin"], heat["zmax"]) == (0, 255)
     clicked = [trace["customdata"] for trace in spec["data"] if trace["type"] == "scatter"]
     assert clicked == [[0], [1], [2], [3]]
 

@@ -10,7 +10,7 @@ import pytest
 from app import figures
 from tests import tiny
 from tests.ui.conftest import CONTEXT, VOCABULARY, make
-from tests.ui.test_pages import html, open_page, said, specs
+from tests.ui.test_pages import html, offered, open_page, said, specs
 from wordlm_core.lens import receipt, sampling
 from wordlm_core.text import EOS
 
@@ -103,10 +103,9 @@ def test_the_same_seed_draws_the_same_samples(artifacts, position):
 def test_a_forced_word_goes_behind_the_text(artifacts):
     at = generate_page()
     words = [e.token for e in distribution().ranked(12) if e.token != EOS]
-    at.button_group("force").set_value(1).run()
+    offered(at, "force", 1)
     assert at.text_input("text").value == f"{TEXT} {words[1]}"
-    assert at.button_group("force").value is None
-    at.button_group("force").set_value(0).run()
+    offered(at, "force", 0)
     assert at.text_input("text").value.startswith(f"{TEXT} {words[1]} ")
 
 

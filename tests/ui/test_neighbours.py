@@ -15,7 +15,7 @@ from app.figures import Near
 from tests.ui.conftest import KINDS, VOCABULARY, make
 from tests.ui.test_embeddings import chart
 from tests.ui.test_figures import unpack
-from tests.ui.test_pages import button_group, html, is_fine, open_page, said, specs
+from tests.ui.test_pages import html, is_fine, offered, open_page, said, specs
 from wordlm_core import checkpoint, commands
 from wordlm_core.lens import neighbours
 from wordlm_core.text import SPECIALS
@@ -170,8 +170,8 @@ def test_near_spellings_can_be_clicked(artifacts):
     is_fine(at)
     assert "near it: dog" in said(at)
     assert not specs(at)
-    assert at.button_group("spelling_None").options[0] == "dog"
-    button_group(at, "spelling", 0)
+    assert at.button("spelling_0").label == "dog"
+    offered(at, "spelling", 0)
     assert at.text_input("near").value == "dog"
     assert is_fine(at)
     assert "Nearest to dog:" in plain(at)
