@@ -213,6 +213,26 @@ def test_it_answers_while_one_types_and_loses_no_letter(page, server):
     expect(box).to_be_focused()
 
 
+@pytest.mark.parametrize("wait", [0, 150, 400])
+def test_a_click_right_after_typing_loses_no_text(page, server, wait):
+    visit(page, f"{server}/attention?checkpoint=multihead_seed11")
+    type_probe(page, REPEATED)  # also a preset: its mark must not act like a click
+    page.wait_for_timeout(wait)
+    page.get_by_role("radio", name="head 2").click()
+    expect(page.get_by_role("heading", name="How position 8 · bird shares")).to_be_visible()
+    expect(page.get_by_role("radio", name="head 2")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_label("Probe sentence")).to_have_value(REPEATED)
+
+
+def test_the_overview_answers_a_typed_sentence(page, server):
+    visit(page, server)
+    before = figure(page, "next").locator(".ytick text").all_text_contents()
+    type_probe(page, REPEATED)
+    expect(page).to_have_url(re.compile("text=the"))
+    settled(page)
+    assert figure(page, "next").locator(".ytick text").all_text_contents() != before
+
+
 def test_a_copied_link_shows_the_same_view_elsewhere(page, server, browser):
     visit(page, f"{server}/attention?checkpoint=multihead_seed11")
     type_probe(page, REPEATED)

@@ -115,7 +115,7 @@ def test_a_near_spelling_is_clicked(page, server):  # noqa: F811
     visit(page, f"{server}/neighbours?near=birdd")
     expect(page.get_by_text("near it: bird")).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(0)
-    page.get_by_role("radio", name="bird", exact=True).click()
+    page.get_by_role("button", name="bird", exact=True).click()
     expect(page.get_by_label("Word", exact=True)).to_have_value("bird")
     expect(figure(page, "near_0_clicked")).to_be_visible()
 

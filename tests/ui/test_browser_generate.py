@@ -51,7 +51,7 @@ def test_a_click_on_a_bar_forces_that_word_again_and_again(page, server):  # noq
     assert parameters(page)["text"] == [text]
 
 
-def test_a_pill_forces_a_word_by_keyboard(page, server):  # noqa: F811
+def test_a_button_forces_a_word_by_keyboard(page, server):  # noqa: F811
     visit(page, f"{server}/generate?checkpoint=attention_seed11")
     type_probe(page, TEXT)
     expect(page).to_have_url(re.compile("text=the"))
@@ -60,8 +60,8 @@ def test_a_pill_forces_a_word_by_keyboard(page, server):  # noqa: F811
     expect(figure(page, "next_clicked").locator(".ytick text").first).to_have_text(
         likeliest(TEXT)[0]
     )
-    pill = page.locator(".st-key-force").get_by_role("radio", name=word, exact=True)
-    pill.focus()
+    button = page.locator(".st-key-offer_force").get_by_role("button", name=word, exact=True)
+    button.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_label("Probe sentence")).to_have_value(f"{TEXT} {word}")
 
@@ -103,6 +103,16 @@ def test_one_occurrence_of_a_word_is_picked_in_each_text(page, server):  # noqa:
         "contextual, first",
         "contextual, second",
     ]
+
+
+def test_the_logit_view_follows_the_position(page, server):  # noqa: F811
+    visit(page, f"{server}/logits?checkpoint=multihead_seed11")
+    type_probe(page, "the cat saw the dog")
+    expect(page.get_by_role("status").filter(has_text="After 5 · dog")).to_be_visible()
+    page.get_by_role("slider", name="Position").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("status").filter(has_text="After 4 · the")).to_be_visible()
+    expect(page).to_have_url(re.compile("position=4"))
 
 
 @pytest.mark.parametrize("address", ["generate", "context", "logits"])
