@@ -53,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("neighbours", commands.nearest, _checkpoint, _step, _word, _top)
     add("similarity", commands.similarity, _checkpoint, _step, _words)
     add("history", commands.history, _checkpoint, _word, _top)
-    add("trajectory", commands.paths, _checkpoints, _words)
+    add("trajectory", commands.paths, _checkpoints, _words, _separately)
     add("contextual", commands.context, _checkpoint, _step, _two_texts, _top)
     add("next", commands.next_word, _checkpoint, _step, _text, _sampling, _limit)
     add("generate", commands.generate, _checkpoint, _step, _sampling, _seed, _generation)
@@ -124,6 +124,14 @@ def _checkpoints(parser: argparse.ArgumentParser) -> None:
 
 def _words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", required=True, help="words with commas between them")
+
+
+def _separately(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--separately",
+        action="store_true",
+        help="also how far the words seem to jump where every step has axes of its own",
+    )
 
 
 def _sampling(parser: argparse.ArgumentParser) -> None:

@@ -25,6 +25,7 @@ from wordlm_core.lens import (
     attention,
     contextual,
     logits,
+    maps,
     neighbours,
     receipt,
     sampling,
@@ -180,7 +181,16 @@ def history(args: argparse.Namespace) -> Answer:
 def paths(args: argparse.Namespace) -> Answer:
     """Follow words over training on one PCA basis of all checkpoints and steps."""
     loaded = [_load(path) for path in args.checkpoints]
-    return answers.of_trajectory(trajectory.trajectory(loaded, _words(args)))
+    words = _words(args)
+    common = trajectory.trajectory(loaded, words)
+    answer = answers.of_trajectory(common)
+    if args.separately:
+        answer["separately"] = [
+            {"checkpoint": each.name}
+            | asdict(maps.jumps(maps.refitted(each, words), common, index))
+            for index, each in enumerate(loaded)
+        ]
+    return answer
 
 
 def _words(args: argparse.Namespace) -> list[str]:

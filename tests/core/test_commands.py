@@ -177,6 +177,15 @@ def test_trajectory_keys(ask, files):
         assert set(path["points"][0]) == {"step", "x", "y"}
 
 
+def test_separately_fitted_maps_say_how_far_words_seem_to_jump(ask, files):
+    run = ("trajectory", files["attention"], "--words", "cat,dog")
+    assert "separately" not in ask(*run)
+    (told,) = ask(*run, "--separately")["separately"]
+    assert told["checkpoint"] == "attention"
+    assert told["apart"] > 0
+    assert told["common"] > 0
+
+
 def test_contextual_keys_and_its_refusals(ask, refuse, files):
     file = files["attention"]
     answer = ask("contextual", file, "--a", "the cat", "--b", "a dog saw the cat")
