@@ -128,10 +128,12 @@ def test_the_matrix_has_a_tick_for_each_word_as_typed(page, server):  # noqa: F8
     assert figure(page, "ranks").locator(".xtick text").all_text_contents() == ["step 0", "5", "10"]
 
 
-@pytest.mark.parametrize("address", ["embeddings", "neighbours"])
-def test_it_fits_a_projector_and_a_phone(page, server, address):  # noqa: F811
+@pytest.mark.parametrize(
+    ("address", "key"), [("embeddings", "trails"), ("neighbours", "near_0_clicked")]
+)
+def test_it_fits_a_projector_and_a_phone(page, server, address, key):  # noqa: F811
     visit(page, f"{server}/{address}")
-    first = page.locator(".js-plotly-plot").first
+    first = figure(page, key)  # by key: charts do not mount in the order of the page
     expect(first).to_be_visible()
     box = first.bounding_box()
     assert box["y"] + box["height"] <= 768
