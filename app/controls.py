@@ -61,6 +61,21 @@ def best_checkpoint() -> Checkpoint:
     return min(state.library().checkpoints.values(), key=_test_loss)
 
 
+def opening() -> tuple[Any, View]:
+    """Draw what a page about one text begins with: checkpoint and step beside the sentence.
+
+    Returns:
+        The pickers' column, for a page's own, and the view that was chosen.
+    """
+    pickers, text = layout.columns(2, 3)
+    with pickers:
+        chosen = checkpoint()
+        at = step(chosen)
+    with text:
+        read = probe(chosen)
+    return pickers, state.view(chosen, at, read)
+
+
 def step(of: Checkpoint, *, second: bool = False) -> str | None:
     """Pick a training step at which all weights are stored, where there is a choice."""
     title, key = ("Its training step", "other_step") if second else ("Training step", "step")

@@ -22,13 +22,8 @@ print(result.weights[{layer}, {head}, {query}])  # one row: where position {quer
 print(attention.row_steps(result.trace, {layer}, {head}, {query}).scaled)
 """
 
-pickers, text = layout.columns(2, 3)
-with pickers:
-    checkpoint = controls.checkpoint()
-    step = controls.step(checkpoint)
-with text:
-    probe = controls.probe(checkpoint)
-view = state.view(checkpoint, step, probe)
+_, view = controls.opening()
+probe = view.probe
 controls.require_attention(view)
 result = state.lens(view, attention.attend, view.model, probe)
 

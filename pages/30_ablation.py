@@ -26,13 +26,8 @@ print(result.prediction[0])
 print([(effect.position, effect.token, effect.kl) for effect in result.effects])
 """
 
-pickers, text = layout.columns(2, 3)
-with pickers:
-    checkpoint = controls.checkpoint()
-    step = controls.step(checkpoint)
-with text:
-    probe = controls.probe(checkpoint)
-view = state.view(checkpoint, step, probe)
+_, view = controls.opening()
+probe = view.probe
 
 how, which = layout.columns(2, 3)
 with how:
@@ -78,7 +73,7 @@ with others:
 
 if view.model.n_head > 0:
     layout.section("One sentence is no law", LAW)
-    agreement = state.agreement(checkpoint)
+    agreement = state.agreement(view.checkpoint)
     many, told = layout.columns(1, 1)
     with told:
         results.survey(agreement, result.rank_correlation)

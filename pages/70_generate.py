@@ -1,6 +1,6 @@
 """What does temperature do?"""
 
-from app import controls, drawing, exports, figures, layout, results, state
+from app import controls, drawing, exports, figures, layout, results
 from wordlm_core.lens import sampling
 
 LENGTH = 24
@@ -28,13 +28,8 @@ drawn = sampling.generate(
 print([sample.text for sample in drawn])
 """
 
-pickers, text = layout.columns(2, 3)
-with pickers:
-    checkpoint = controls.checkpoint()
-    step = controls.step(checkpoint)
-with text:
-    probe = controls.probe(checkpoint)
-view = state.view(checkpoint, step, probe)
+_, view = controls.opening()
+probe = view.probe
 
 sliders, bars = layout.columns(2, 3)
 with sliders:

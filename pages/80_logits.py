@@ -28,13 +28,8 @@ print(view.attention and view.attention.promoted[0], view.mlp.promoted[0])
 print([(neuron.index, neuron.activation) for neuron in view.neurons])
 """
 
-pickers, text = layout.columns(2, 3)
-with pickers:
-    checkpoint = controls.checkpoint()
-    step = controls.step(checkpoint)
-with text:
-    probe = controls.probe(checkpoint)
-view = state.view(checkpoint, step, probe)
+pickers, view = controls.opening()
+probe = view.probe
 with pickers:
     position = controls.position(view)
 result = state.lens(view, logits.logit_view, view.model, view.vocabulary, probe, position=position)
