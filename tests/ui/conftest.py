@@ -1,12 +1,15 @@
 """A folder of tiny checkpoints of every kind, for the app to open. Nothing is trained."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app import settings, state
 from tests import tiny
 from wordlm_core import checkpoint, models
+from wordlm_core.__main__ import build_parser
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.text import SPECIALS
 from wordlm_core.vocabulary import Vocabulary
@@ -29,6 +32,12 @@ def make(kind: str) -> Checkpoint:
     trace = [{"step": step, "validation_loss": 4.0 / step} for step in (1, 5, 10)]
     metadata = {"seed": 11, "metrics": {"test_loss": 3.25}, "trace": trace}
     return Checkpoint.from_training(model, VOCABULARY, metadata, stored)
+
+
+def printed_by(*arguments: str) -> Any:
+    """Return the JSON document of a command, its defaults filled in by the real parser."""
+    args = build_parser().parse_args(arguments)
+    return json.loads(json.dumps(args.run(args)))
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import plotly.io
 import pytest
 
 from app import exports, figures, words
-from tests.ui.conftest import KINDS, VOCABULARY, make
+from tests.ui.conftest import KINDS, VOCABULARY, make, printed_by
 from tests.ui.test_pages import button_group, html, is_fine, offered, open_page, said, specs
-from wordlm_core import checkpoint, commands
+from wordlm_core import checkpoint
 from wordlm_core.lens import maps
 from wordlm_core.lens.trajectory import trajectory
 
@@ -238,8 +238,7 @@ def test_downloads_hold_what_the_command_line_prints(folder):
     paths = [str(folder / f"{name}.npz") for name in NAMES[:2]]
     chosen = [checkpoint.load(folder / f"{name}.npz") for name in NAMES[:2]]
     result = trajectory(chosen, WORDS)
-    arguments = commands.argparse.Namespace(checkpoints=paths, words=",".join(WORDS))
-    printed = json.loads(json.dumps(commands.paths(arguments)))
+    printed = printed_by("trajectory", *paths, "--words", ",".join(WORDS))
     ours = json.loads(exports.trajectory_json(result))
     assert {key: ours[key] for key in printed} == printed
     rows = list(csv.DictReader(io.StringIO(exports.trajectory_csv(result))))

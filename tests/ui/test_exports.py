@@ -1,6 +1,5 @@
 """Downloads hold what the command line prints for the same text."""
 
-import argparse
 import csv
 import io
 import json
@@ -8,8 +7,8 @@ import json
 import pytest
 
 from app import exports
-from tests.ui.conftest import CONTEXT, KINDS
-from wordlm_core import checkpoint, commands
+from tests.ui.conftest import CONTEXT, KINDS, printed_by
+from wordlm_core import checkpoint
 from wordlm_core.lens import ablation, attention
 
 TEXT = "the zebra saw the dog"
@@ -20,23 +19,19 @@ def loaded(request, folder):
     return checkpoint.load(folder / f"{request.param}_seed11.npz")
 
 
-def arguments(loaded, **more) -> argparse.Namespace:
-    return argparse.Namespace(checkpoint=str(loaded.path), text=TEXT, step=None, **more)
-
-
 def test_ablation_json_is_the_command_lines(loaded):
     probe = loaded.vocabulary.probe(TEXT, CONTEXT)
     result = ablation.ablate(loaded.model, loaded.vocabulary, probe)
-    printed = commands.ablate(arguments(loaded, replace=None, delete=False, top=8))
-    assert json.loads(exports.ablation_json(result, probe)) == json.loads(json.dumps(printed))
+    printed = printed_by("ablate", str(loaded.path), "--text", TEXT)
+    assert json.loads(exports.ablation_json(result, probe)) == printed
 
 
 def test_attention_json_is_the_command_lines(folder):
     loaded = checkpoint.load(folder / "multihead_seed11.npz")
     probe = loaded.vocabulary.probe(TEXT, CONTEXT)
     result = attention.attend(loaded.model, probe)
-    printed = commands.attend(arguments(loaded))
-    assert json.loads(exports.attention_json(result, probe)) == json.loads(json.dumps(printed))
+    printed = printed_by("attend", str(loaded.path), "--text", TEXT)
+    assert json.loads(exports.attention_json(result, probe)) == printed
 
 
 def test_attention_csv_has_a_row_a_cell_below_the_mask(folder):

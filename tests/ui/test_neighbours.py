@@ -12,11 +12,11 @@ import pytest
 
 from app import exports, figures, words
 from app.figures import Near
-from tests.ui.conftest import KINDS, VOCABULARY, make
+from tests.ui.conftest import KINDS, VOCABULARY, make, printed_by
 from tests.ui.test_embeddings import chart
 from tests.ui.test_figures import unpack
 from tests.ui.test_pages import html, is_fine, offered, open_page, said, specs
-from wordlm_core import checkpoint, commands
+from wordlm_core import checkpoint
 from wordlm_core.lens import neighbours
 from wordlm_core.text import SPECIALS
 
@@ -259,8 +259,5 @@ def test_downloads_hold_the_lists_and_what_the_command_line_prints(loaded):
     then = [row["neighbour"] for row in rows if row["step"] == "5"]
     assert then == [item.token for item in history.steps[1].items]
     result = neighbours.nearest(loaded.embedding_at(None), VOCABULARY, VOCABULARY.stoi["cat"])
-    arguments = commands.argparse.Namespace(
-        checkpoint=str(loaded.path), word="cat", step=None, top=8
-    )
-    printed = json.loads(json.dumps(commands.nearest(arguments)))
+    printed = printed_by("neighbours", str(loaded.path), "--word", "cat")
     assert json.loads(exports.neighbours_json(result)) == printed
