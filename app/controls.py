@@ -17,8 +17,8 @@ from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.lens import ablation
 from wordlm_core.lens.ablation import AblationResult
-from wordlm_core.text import SPECIALS, UNK
-from wordlm_core.vocabulary import Probe
+from wordlm_core.text import SPECIALS, UNK, visible
+from wordlm_core.vocabulary import Probe, Vocabulary
 
 PRESETS = (
     "Lily had a red ball. Tom took the red",
@@ -28,48 +28,56 @@ PRESETS = (
     "Grandma baked a quiche. It was very",
 )
 _PRESET_LABELS = ("a red ball", "repeated words", "I will help", "thank", "an unknown word")
+NAMES = ("emma", "isabella", "anna", "oliver", "charlotte")
 _LISTED = 6
 _SECOND = "Tom took the little red ball. The bird was very happy, and she said"
+_SECOND_NAMES = ("anna", "isabella")
 _NO_ATTENTION = (
     "An MLP reads its window as one long vector: every position has weights of its own, and "
     "none looks at another. So there is no attention to draw. What its prediction depends "
     "on can be measured all the same."
 )
-_TAKE_AWAY = ("`<UNK>`", "another word", "deleted")
-_BY_UNKNOWN, _BY_WORD, _DELETED = range(3)
+_BY_UNKNOWN, _BY_WORD, _DELETED = "`<UNK>`", "another word", "deleted"
 
 
-def checkpoint() -> Checkpoint:
+def checkpoint(family: str | None = None) -> Checkpoint:
     """Pick a checkpoint of the artifacts folder.
+
+    Args:
+        family: Offer only this family's.
 
     Raises:
         CheckpointError: There is none.
     """
-    loaded = list(state.library().checkpoints.values())
+    loaded = _of_family(family)
     if not loaded:
+        what, options = ("checkpoint", "") if family is None else (family, f" --family {family}")
         raise CheckpointError(
-            "there is no checkpoint to open yet: train one with python -m wordlm_core train, "
-            "or put .npz files into the artifacts folder; Overview lists what it holds"
+            f"there is no {what} to open yet: train one with python -m wordlm_core train"
+            f"{options}, or put .npz files into the artifacts folder; Overview lists what it holds"
         )
     names = [entry.name for entry in loaded]
-    default = loaded.index(best_checkpoint())
+    default = loaded.index(best_checkpoint(family))
     return loaded[choose(st.selectbox, "Checkpoint", "checkpoint", names, default)]
 
 
-def best_checkpoint() -> Checkpoint:
-    """Return what is open before anybody picks: the lowest test loss, or the first."""
-    return min(state.library().checkpoints.values(), key=_test_loss)
+def best_checkpoint(family: str | None = None) -> Checkpoint:
+    """Return what is open before anybody picks: the lowest test loss, or the plainest."""
+    return min(_of_family(family), key=lambda each: (_test_loss(each), each.name))
 
 
-def opening() -> tuple[Any, View]:
+def opening(family: str | None = None) -> tuple[Any, View]:
     """Draw what a page about one text begins with: checkpoint and step beside the sentence.
+
+    Args:
+        family: Offer only this family's checkpoints.
 
     Returns:
         The pickers' column, for a page's own, and the view that was chosen.
     """
     pickers, text = layout.columns(2, 3)
     with pickers:
-        chosen = checkpoint()
+        chosen = checkpoint(family)
         at = step(chosen)
     with text:
         read = probe(chosen)
@@ -99,9 +107,11 @@ def probe(of: Checkpoint) -> Probe:
         TextError: Nothing was typed.
     """
     limit = settings.current().max_text
+    texts, labels = presets(of.vocabulary)
+    state.turn("text", of.vocabulary.tokenizer, texts[0])
     typed = st.text_input(
         "Probe sentence",
-        PRESETS[0],
+        texts[0],
         max_chars=limit,
         key="text",
         bind="query-params",
@@ -111,12 +121,23 @@ def probe(of: Checkpoint) -> Probe:
     )
     typed = (typed or "")[:limit]
     state.remember_text("text", typed)
-    offer("Try one of these", "preset", PRESETS, fill("text"), _PRESET_LABELS, lit=typed)
+    offer("Try one of these", "preset", texts, fill("text"), labels, lit=typed)
     if len(typed) == limit:
         layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
     read = of.vocabulary.probe(typed, of.model.config.context_length)
     layout.note(*_remarks(read, of.model.config.context_length))
     return read
+
+
+def presets(vocabulary: Vocabulary) -> tuple[Sequence[str], Sequence[str]]:
+    """Return texts that suit a vocabulary, and their labels: sentences, or single items."""
+    if vocabulary.tokenizer == "word":
+        return PRESETS, _PRESET_LABELS
+    names = [name for name in NAMES if set(name) <= set(vocabulary.itos)]
+    if not names:  # a list of other letters: the frequent ones make an item that can be read
+        letters = sorted(vocabulary.itos[vocabulary.lexical], key=_frequency(vocabulary))
+        names = ["".join(letters[:4]).strip() or letters[0]]
+    return names, names
 
 
 def offer(
@@ -182,9 +203,14 @@ def second_text(of: View) -> Probe:
         TextError: Nothing was typed.
     """
     limit = settings.current().max_text
+    start = _SECOND
+    if of.vocabulary.tokenizer == "char":
+        first = of.probe.typed[1:]
+        start = next((n for n in _SECOND_NAMES if set(n) & set(first)), "".join(first))
+    state.turn("second", of.vocabulary.tokenizer, start)
     typed = st.text_input(
         "Second sentence",
-        _SECOND,
+        start,
         max_chars=limit,
         key="second",
         bind="query-params",
@@ -282,16 +308,23 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
         return view, *head(view, second=True)
 
 
-def replacement() -> dict[str, Any]:
+def replacement(of: View) -> dict[str, Any]:
     """Pick what takes a token's place; return the options of `ablate`."""
-    chosen = choose(st.segmented_control, "Each token is replaced by", "by", _TAKE_AWAY)
+    vocabulary = of.vocabulary
+    ways = [_BY_UNKNOWN, _BY_WORD, _DELETED]
+    if vocabulary.unknown_id is None:
+        ways = [_DELETED, _BY_WORD]
+    chosen = ways[choose(st.segmented_control, "Each token is replaced by", "by", ways)]
     if chosen == _DELETED:
         return {"delete": True}
     if chosen == _BY_UNKNOWN:
         return {"replacement": UNK}
+    common = min(vocabulary.itos[vocabulary.lexical], key=_frequency(vocabulary))
+    start = "cat" if "cat" in vocabulary.stoi else common
+    state.turn("word", vocabulary.tokenizer, start)
     word = st.text_input(
         "Word",
-        "cat",
+        start,
         max_chars=60,
         key="word",
         bind="query-params",
@@ -319,7 +352,7 @@ def companions(of: Checkpoint) -> list[Checkpoint]:
     The same seed is preferred. A model without positions is no such kind; beside one, the
     same kind with positions is.
     """
-    found = {(of.model.kind, _has_order(of)): of}
+    found = {_sort(of): of}
     seed = of.metadata.get("seed")
     others = state.library().checkpoints.values()
     for candidate in sorted(others, key=lambda entry: entry.metadata.get("seed") != seed):
@@ -329,7 +362,7 @@ def companions(of: Checkpoint) -> list[Checkpoint]:
             and _has_order(candidate)
         )
         if same_tokens:
-            found.setdefault((candidate.model.kind, True), candidate)
+            found.setdefault(_sort(candidate), candidate)
     return list(found.values())
 
 
@@ -426,19 +459,22 @@ def quoted(of: View) -> dict[str, Any]:
     return {
         "path": f"{folder}/{of.checkpoint.name}.npz",
         "step": of.step,
-        "text": as_typed(of.probe),
+        "text": as_typed(of.vocabulary, of.probe),
     }
 
 
-def as_typed(probe: Probe) -> str:
+def as_typed(vocabulary: Vocabulary, probe: Probe) -> str:
     """Return a text that gives the same ids again."""
-    return " ".join(probe.typed[1:] if probe.dropped == 0 else probe.typed)
+    return vocabulary.joined(_typed(probe))
 
 
 def model_name(of: View) -> str:
     """Return a model's short name, with its step where that is not the selected one."""
-    name = "MLP" if of.model.n_head == 0 else f"{of.model.n_head} heads"
-    name = "one head" if of.model.n_head == 1 else name
+    model = of.model
+    name = "MLP" if model.n_head == 0 else f"{model.n_head} heads"
+    name = "one head" if model.n_head == 1 else name
+    if model.trained_on == "every":  # microgpt, which differs by its depth
+        name = f"{model.kind}, {model.n_layer} layer{'s' if model.n_layer > 1 else ''}"
     if not _has_order(of.checkpoint):
         name += ", no positions"
     early = of.step is not None and of.step != of.checkpoint.selected_label
@@ -485,6 +521,26 @@ def seed_box(title: str, key: str) -> int:
 # -- parts
 
 
+def _of_family(family: str | None) -> list[Checkpoint]:
+    loaded = state.library().checkpoints.values()
+    return [each for each in loaded if family in (None, each.model.family)]
+
+
+def _sort(of: Checkpoint) -> tuple[str, int, bool]:
+    """Return what tells one sort of model from another on a page that shows them together."""
+    return of.model.kind, of.model.n_layer, _has_order(of)
+
+
+def _frequency(vocabulary: Vocabulary) -> Callable[[str], int]:
+    """Return a key that puts frequent tokens first."""
+    return lambda token: -vocabulary.counts.get(token, 0)
+
+
+def _typed(probe: Probe) -> tuple[str, ...]:
+    """Return what was typed, without the `<BOS>` in front of it."""
+    return probe.typed[1:] if probe.dropped == 0 else probe.typed
+
+
 def _has_order(of: Checkpoint) -> bool:
     """Return whether the model can tell one order of the words from another."""
     return getattr(of.model.config, "positions", True)
@@ -514,7 +570,7 @@ def _step(of: Checkpoint, labels: Sequence[str], title: str, key: str) -> str | 
 
 
 def _position(position: int, label: str) -> str:
-    return f"{position} · {label}"
+    return f"{position} · {visible(label)}"
 
 
 def _step_label(of: Checkpoint, label: str) -> str:
@@ -528,7 +584,7 @@ def _step_label(of: Checkpoint, label: str) -> str:
 def _same_text(of: View, second: Checkpoint, at: str | None) -> View:
     if second.vocabulary.sha256 == of.vocabulary.sha256:
         return state.view(second, at, of.probe)
-    text = " ".join(of.probe.typed[1:])
+    text = as_typed(of.vocabulary, of.probe)
     return state.view(second, at, second.vocabulary.probe(text, second.model.config.context_length))
 
 

@@ -33,7 +33,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 # A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
 _RESULTS, _MODELS = 64, 12
-_CHOICES, _SHOWN, _PAGE = "_choices", "_shown", "_page"
+_CHOICES, _SHOWN, _PAGE, _LENT = "_choices", "_shown", "_page", "_lent"
 
 
 # -- what all sessions share
@@ -217,7 +217,8 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
 
     Widgets hold positions; the labels are what the browser and the address see. A value that
     stood at its default follows the default; another is kept where its label, or what stands
-    before the label's dot (a position, a step), still is.
+    before the label's dot (a position, a step), still is. One that had to give way on one page
+    comes back on the next that has it.
 
     Args:
         key: The widget's key and the address's parameter.
@@ -234,9 +235,19 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
         return None
     position = st.session_state[key]
     before = last.labels[position] if 0 <= position < len(last.labels) else ""
-    same = default if position == last.default else _same(before, labels)
+    lent = cast("dict[str, str]", st.session_state.setdefault(_LENT, {}))
+    if position == last.default:
+        # Back on a page that has what another page could not show.
+        before = lent.pop(key, "")
+        st.session_state[key] = labels.index(before) if before in labels else default
+        return None
+    same = _same(before, labels)
     st.session_state[key] = default if same is None else same
-    return f"{_words(key)} {before} is not here: reset." if same is None else None
+    if same is not None:
+        lent.pop(key, None)
+        return None
+    lent[key] = before
+    return f"{_words(key)} {before} is not here: reset."
 
 
 def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
@@ -258,6 +269,25 @@ def value(key: str, otherwise: Any) -> Any:
 def put(key: str, value: Any) -> None:
     """Set a widget's value before it is drawn, or in a callback."""
     st.session_state[key] = value
+
+
+def turn(key: str, reader: str, otherwise: str) -> None:
+    """Give a text box the text that it held last for this kind of reader.
+
+    A sentence means nothing to a model of characters, nor a name to one of words: each kind
+    has a text of its own in the same box.
+
+    Args:
+        key: The box's.
+        reader: Kind of the model that reads it now.
+        otherwise: What it holds at first.
+    """
+    texts = cast("dict[str, str]", st.session_state.setdefault(f"_texts_{key}", {}))
+    last = texts.get("")
+    if last not in (None, reader):
+        texts[last] = st.session_state.get(key, "")
+        st.session_state[key] = texts.get(reader, otherwise)
+    texts[""] = reader
 
 
 def copy_point(chart: str, field: str, target: str) -> None:

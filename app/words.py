@@ -9,7 +9,6 @@ from app.figures import Near
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import TextError
 from wordlm_core.lens import neighbours
-from wordlm_core.text import FIRST_LEXICAL_ID, UNK, pieces
 from wordlm_core.vocabulary import Vocabulary
 
 WORDS = ("ran", "mom", "happy", "red", "said", "he")
@@ -20,6 +19,11 @@ GROUPS = {
     "colours": ("red", "blue", "green", "yellow", "pink", "black"),
     "verbs, past": ("went", "ran", "saw", "took", "said", "found"),
 }
+LETTERS = {
+    "vowels": ("a", "e", "i", "o", "u"),
+    "frequent": ("a", "e", "n", "i", "r", "l"),
+    "rare": ("q", "x", "z", "w", "v", "j"),
+}
 AT_ONCE = 12
 _LONGEST, _TYPED, _NAMED = 60, 300, 6
 
@@ -27,7 +31,14 @@ _LONGEST, _TYPED, _NAMED = 60, 300, 6
 def together(first: Checkpoint) -> list[Checkpoint]:
     """Pick checkpoints to look at together with the first one."""
     loaded = list(state.library().checkpoints.values())
-    others = [index for index, entry in enumerate(loaded) if entry is not first]
+    # Other tokens or another width share no map with the first.
+    others = [
+        index
+        for index, entry in enumerate(loaded)
+        if entry is not first
+        and entry.vocabulary.tokenizer == first.vocabulary.tokenizer
+        and entry.model.config.d_model == first.model.config.d_model
+    ]
     if not others:
         return [first]
     state.keep("also", others)
@@ -53,7 +64,8 @@ def one(of: Checkpoint) -> int:
     """
     vocabulary = of.vocabulary
     presets = [word for word in WORDS if word in vocabulary.stoi]
-    presets = presets or _first_words(vocabulary, 1)
+    presets = presets or _first_words(vocabulary, 6 if vocabulary.tokenizer == "char" else 1)
+    state.turn("near", vocabulary.tokenizer, presets[0])
     typed = _box("Word", "near", presets[0], _LONGEST)
     strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
     offered = vocabulary.near(typed) if strange else presets
@@ -71,11 +83,13 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
     vocabularies = [each.vocabulary for each in of]
     groups = {
         name: ", ".join(word for word in group if _is_word(word, vocabularies))
-        for name, group in GROUPS.items()
+        for name, group in (GROUPS if _reads_words(vocabularies[0]) else LETTERS).items()
     }
     groups = {name: text for name, text in groups.items() if text}
     groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
-    typed = _box(title, "words", next(iter(groups.values())), _TYPED)
+    start = next(iter(groups.values()))
+    state.turn("words", vocabularies[0].tokenizer, start)
+    typed = _box(title, "words", start, _TYPED)
     texts, names = list(groups.values()), list(groups)
     controls.offer("Groups", "group", texts, controls.fill("words"), names, lit=typed)
     asked = list(dict.fromkeys(typed.replace(",", " ").split()))
@@ -138,15 +152,19 @@ def _box(title: str, key: str, start: str, longest: int) -> str:
     return typed
 
 
+def _reads_words(vocabulary: Vocabulary) -> bool:
+    return vocabulary.tokenizer == "word"
+
+
 def _first_words(vocabulary: Vocabulary, count: int) -> list[str]:
     """Return the most frequent tokens with letters, or any where there is none."""
-    lexical = vocabulary.itos[FIRST_LEXICAL_ID:]
-    return [token for token in lexical if token.isalpha()][:count] or list(lexical[:count])
+    lexical = vocabulary.itos[vocabulary.lexical]
+    ranked = sorted(lexical, key=lambda token: -vocabulary.counts.get(token, 0))
+    return [token for token in ranked if token.isalpha()][:count] or list(ranked[:count])
 
 
 def _is_word(typed: str, vocabularies: Sequence[Vocabulary]) -> bool:
-    found = [token for token, _ in pieces(typed)]
-    return len(found) == 1 and found[0] != UNK and all(found[0] in v.stoi for v in vocabularies)
+    return all(vocabulary.knows(typed) for vocabulary in vocabularies)
 
 
 def _not_there(strange: Sequence[str], vocabulary: Vocabulary) -> str:

@@ -10,7 +10,7 @@ from wordlm_core.lens.ablation import ablate
 from wordlm_core.models import attention, mlp
 from wordlm_core.models.base import LanguageModel
 from wordlm_core.text import BOS_ID, SPECIALS
-from wordlm_core.vocabulary import Probe, Vocabulary
+from wordlm_core.vocabulary import Probe, WordVocabulary
 
 VOCAB, CONTEXT, WIDTH, HIDDEN, ROUNDS = 4000, 64, 64, 256, 15
 
@@ -18,7 +18,7 @@ VOCAB, CONTEXT, WIDTH, HIDDEN, ROUNDS = 4000, 64, 64, 256, 15
 def main() -> None:
     """Print one ratio a kind of model."""
     words = (*SPECIALS, *(f"w{i}" for i in range(VOCAB - len(SPECIALS))))
-    vocabulary = Vocabulary(words, {})
+    vocabulary = WordVocabulary(words, {})
     rng = np.random.default_rng(0)
     ids = np.concatenate([[BOS_ID], rng.integers(4, VOCAB, CONTEXT - 1)])
     tokens = tuple(words[i] for i in ids)

@@ -31,7 +31,7 @@ probe = view.probe
 
 how, which = layout.columns(2, 3)
 with how:
-    options = controls.replacement()
+    options = controls.replacement(view)
 result = controls.ablate(view, options)
 with which:
     position = controls.token(result)

@@ -62,5 +62,5 @@ layout.downloads(
     csv=lambda: exports.context_csv(pair),
     data=lambda: exports.context_json(pair),
 )
-places = {"second": controls.as_typed(second), "word_a": word_a, "word_b": word_b}
+places = {"second": controls.as_typed(view.vocabulary, second), "word_a": word_a, "word_b": word_b}
 layout.code(CODE, controls.quoted(view) | places)

@@ -35,6 +35,12 @@ def attention_model(request, checkpoints) -> LanguageModel:
     return checkpoints[request.param].model
 
 
+@pytest.fixture(params=tiny.WORD_MODELS)
+def word_model(request, checkpoints) -> LanguageModel:
+    """Every case but microgpt in turn: those that slide past their context."""
+    return checkpoints[request.param].model
+
+
 @pytest.fixture
 def mlp(checkpoints) -> LanguageModel:
     return checkpoints["mlp"].model

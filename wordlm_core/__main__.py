@@ -158,21 +158,22 @@ def _corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def _sizes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--steps", type=_count, default=6000)
-    parser.add_argument("--width", type=_count, default=64, help="d_model")
-    parser.add_argument("--hidden", type=_count, default=256)
-    parser.add_argument("--context", type=_count, default=64, help="tokens in a window")
-    parser.add_argument("--batch", type=_count, default=512, help="windows a step")
+    parser.add_argument("--steps", type=_count, help="default 6000; microgpt 1000")
+    parser.add_argument("--width", type=_count, help="d_model; default 64, microgpt 16")
+    parser.add_argument("--hidden", type=_count, help="default 256; microgpt four times the width")
+    parser.add_argument("--context", type=_count, help="tokens in a window; default 64, 16")
+    parser.add_argument("--batch", type=_count, help="windows a step; default 512, microgpt one")
     parser.add_argument("--max-vocab", type=_count, help="default: the profile's, else 4,000")
-    parser.add_argument("--min-freq", type=_count, default=2)
+    parser.add_argument("--min-freq", type=_count, help="of a kept word; default 2")
     parser.add_argument("--out", required=True, help="file of a training, folder of a benchmark")
 
 
 def _one_training(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--family", required=True, help="mlp or attention")
-    parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--heads", type=_count, default=1)
-    parser.add_argument("--layers", type=_count, default=1, help="word models have one")
+    parser.add_argument("--family", required=True, help="mlp, attention or microgpt")
+    parser.add_argument("--seed", type=int, help="default 11; microgpt 42")
+    parser.add_argument("--heads", type=_count, help="default 1; microgpt 4")
+    parser.add_argument("--layers", type=_count, help="default 1; word models have one")
+    parser.add_argument("--tokens", choices=("char", "word"), help="microgpt's; default char")
     parser.add_argument("--lr", type=float, help="default: the family's")
     parser.add_argument("--weight-decay", type=float, help="default: the family's")
     parser.add_argument("--no-positions", action="store_true")
@@ -185,7 +186,7 @@ def _benchmark(parser: argparse.ArgumentParser) -> None:
 
 
 def _split(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--split", choices=("train", "validation", "test"), default="test")
+    parser.add_argument("--split", choices=("train", "validation", "test"), help="default test")
 
 
 def _packing(parser: argparse.ArgumentParser) -> None:

@@ -13,25 +13,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from wordlm_core import checkpoint
+from wordlm_core import checkpoint, models
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.files import replacing
-from wordlm_core.trainer import (
-    EVALUATIONS,
-    VALIDATION_WINDOWS,
-    Progress,
-    TrainConfig,
-    Trainer,
-    model_config,
-    resume_path,
-)
+from wordlm_core.trainer import EVALUATIONS, VALIDATION_WINDOWS, Trainer
+from wordlm_core.training import Progress, TrainConfig, model_config, resume_path
 from wordlm_core.windows import SPLIT_SEED, Dataset, prepare
 
 HEADS = {"mlp": 0, "attention": 1, "multihead": 4}
 SEEDS = (11, 29, 47)
-_FAMILY = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
 
 Report = Callable[[str, int, Progress], None]
 
@@ -93,15 +85,9 @@ def run(
 
 
 def _config(base: TrainConfig, kind: str, seed: int) -> TrainConfig:
-    # Each family has its own rates, so they are reset before the family fills them in.
-    return replace(
-        base,
-        family=_FAMILY[kind],
-        n_head=max(1, HEADS[kind]),
-        seed=seed,
-        lr=None,
-        weight_decay=None,
-    )
+    family = models.by_kind()[kind]
+    own = {"family": family.MODEL.family, **family.DEFAULTS}  # each family has its own rates
+    return replace(base, **own, n_head=max(1, HEADS[kind]), seed=seed)
 
 
 def _path(out: Path, kind: str, seed: int) -> Path:
@@ -117,7 +103,7 @@ def _finished(config: TrainConfig, data: Dataset, out: Path, kind: str) -> Check
         done = checkpoint.load(path)
     training = done.metadata.get("training", {})
     same = (
-        all(training.get(key) == value for key, value in asdict(config).items())
+        config.matches(training)
         and done.vocabulary.sha256 == data.vocabulary.sha256
         and done.metadata.get("corpus", {}).get("sha256") == data.corpus.sha256
     )

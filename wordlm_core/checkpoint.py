@@ -4,6 +4,7 @@
     embedding__LABEL        (vocab_size, d_model), float32 or float16; LABEL is `step_N` or
                             `selected_step_N`
     snapshot__LABEL__NAME   the other weights at a step whose embedding is stored
+    seen_items              hashes of the training documents, uint64, sorted (see `items`)
     metadata_json           0-d unicode array with JSON
 
 Files come from strangers. The reader never unpickles, bounds every size by the declared one
@@ -28,11 +29,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt64
 
 from wordlm_core import models
 from wordlm_core.errors import CheckpointError
 from wordlm_core.files import printable, replacing
+from wordlm_core.items import item_hash
 from wordlm_core.models.base import LanguageModel, Weights
 from wordlm_core.vocabulary import Vocabulary
 
@@ -55,10 +57,12 @@ _ZIP_ERRORS = (
     RuntimeError,
     ValueError,
 )
-EMBEDDING = "token_embedding.weight"
+SEEN = "seen_items"
 _log = logging.getLogger(__name__)
 _LABEL = re.compile(r"(?:selected_)?step_([0-9]{1,9})")
 _SELECTED = "selected_"
+# What tells the kind of a file that does not say it.
+_KIND_BY_WEIGHT = {"wte": "microgpt", "W_Q.weight": "attention"}
 # The form that NumPy writes. Its own reader evaluates a header as a Python literal, and a
 # stranger's literal can exhaust memory or the tokenizer.
 _HEADER = re.compile(
@@ -67,7 +71,6 @@ _HEADER = re.compile(
 )
 _HEADER_SIZES = {b"\x01\x00": "<H", b"\x02\x00": "<I"}
 _MAX_HEADER = 4096
-_FAMILY_OF_KIND = {"mlp": "mlp", "attention": "attention", "multihead": "attention"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Checkpoint:
         metadata: Everything else the file says (corpus, seed, training, metrics, trace).
         embeddings: Token embeddings by step label, in step order.
         snapshots: The other weights at some of those labels.
+        seen_items: Hashes of the training documents, sorted, or None where they are not kept.
     """
 
     name: str
@@ -91,6 +95,7 @@ class Checkpoint:
     metadata: dict[str, Any]
     embeddings: Mapping[str, Float[np.ndarray, "vocab d_model"]]
     snapshots: Mapping[str, Weights] = field(repr=False)
+    seen_items: UInt64[np.ndarray, " items"] | None = field(default=None, repr=False)
 
     @classmethod
     def from_training(
@@ -101,14 +106,13 @@ class Checkpoint:
         stored: Mapping[str, Weights],
     ) -> "Checkpoint":
         """Build a checkpoint from whole weights, or embeddings alone, by label in step order."""
+        table = model.embedding_name
         snapshots = {
-            label: {k: as_stored(label, array) for k, array in weights.items() if k != EMBEDDING}
+            label: {k: as_stored(label, array) for k, array in weights.items() if k != table}
             for label, weights in stored.items()
             if not label.startswith(_SELECTED) and len(weights) > 1
         }
-        embeddings = {
-            label: as_stored(label, weights[EMBEDDING]) for label, weights in stored.items()
-        }
+        embeddings = {label: as_stored(label, weights[table]) for label, weights in stored.items()}
         return cls("untitled", None, model, vocabulary, metadata, embeddings, snapshots)
 
     @cached_property
@@ -175,7 +179,7 @@ class Checkpoint:
         """Return the token embeddings at a step (None: of the selected weights)."""
         label = self.resolve_step(step)
         if label is None or label == self.selected_label:
-            return self.model.weights[EMBEDDING]
+            return self.model.weights[self.model.embedding_name]
         return self.embeddings[label].astype(np.float64)
 
     def model_at(self, step: str | int | None) -> LanguageModel:
@@ -194,8 +198,16 @@ class Checkpoint:
                 f"{self.name} stores only the embeddings at {label}; whole weights: {have}"
             )
         module = models.family(self.model.family)
-        weights = {EMBEDDING: self.embeddings[label], **self.snapshots[label]}
-        return module.build(self.model.config, weights)
+        table = {self.model.embedding_name: self.embeddings[label]}
+        return module.build(self.model.config, {**table, **self.snapshots[label]})
+
+    def has_seen(self, document: str) -> bool | None:
+        """Return whether a document stands in the training list; None where that is unknown."""
+        if self.seen_items is None:
+            return None
+        wanted = np.uint64(item_hash(document))
+        place = int(np.searchsorted(self.seen_items, wanted))
+        return place < len(self.seen_items) and bool(self.seen_items[place] == wanted)
 
 
 def step_number(label: str) -> int:
@@ -229,7 +241,7 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         raise CheckpointError("it holds no weights (no state__ arrays), so it is no checkpoint")
     model = _build_model(state, metadata)
     vocabulary = _find_vocabulary(metadata, path)
-    vocab_size, d_model = model.weights[EMBEDDING].shape
+    vocab_size, d_model = model.weights[model.embedding_name].shape
     if len(vocabulary) != vocab_size:
         raise CheckpointError(
             f"its vocabulary has {len(vocabulary):,} tokens but its embedding {vocab_size:,} rows"
@@ -252,13 +264,16 @@ def load(source: Path | bytes, *, name: str | None = None) -> Checkpoint:
         metadata=metadata,
         embeddings=embeddings,
         snapshots=_snapshots(arrays, model, embeddings),
+        seen_items=_seen_items(arrays.get(SEEN)),
     )
 
 
 def save(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint: aside, fsync, replace. The name is taken as it is."""
     arrays = {
-        name: array if name.startswith("state__") else as_stored(name.split("__")[1], array)
+        name: as_stored(name.split("__")[1], array)
+        if name.startswith(("embedding__", "snapshot__"))
+        else array
         for name, array in _arrays_of(checkpoint).items()
     }
     model = checkpoint.model
@@ -317,6 +332,8 @@ def _arrays_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
         arrays[f"embedding__{label}"] = array
     for label, weights in checkpoint.snapshots.items():
         arrays |= {f"snapshot__{label}__{name}": array for name, array in weights.items()}
+    if checkpoint.seen_items is not None:
+        arrays[SEEN] = checkpoint.seen_items
     return arrays
 
 
@@ -336,20 +353,21 @@ def as_stored(label: str, array: np.ndarray) -> np.ndarray:
 def _build_model(state: dict[str, np.ndarray], metadata: dict[str, Any]) -> LanguageModel:
     kind = metadata.get("kind")
     if kind is None:
-        kind = "attention" if "W_Q.weight" in state else "mlp"
-    if not isinstance(kind, str) or kind not in _FAMILY_OF_KIND:
-        known = ", ".join(_FAMILY_OF_KIND)
-        raise CheckpointError(f"its kind is {str(kind)[:40]!r}; this version reads {known}")
-    family = _FAMILY_OF_KIND[kind]
-    options: dict[str, Any] = {}
-    if family != "mlp":  # which has no heads, whatever a protocol says of them
-        config = _mapping(metadata.get("model_config"))
-        options = {
-            "n_head": _heads(metadata, kind),
-            "context_length": _whole_number(config.get("context_length")),
-        }
+        kind = next((kind for name, kind in _KIND_BY_WEIGHT.items() if name in state), "mlp")
+    families = models.by_kind()
+    if not isinstance(kind, str) or kind not in families:
+        raise CheckpointError(
+            f"its kind is {str(kind)[:40]!r}; this version reads {', '.join(sorted(families))}"
+        )
+    config = _mapping(metadata.get("model_config"))
     try:
-        return models.family(family).MODEL.from_weights(state, **options)
+        return families[kind].MODEL.from_weights(
+            state,
+            # The MLP has no heads, whatever a protocol says of them.
+            n_head=0 if kind == "mlp" else _heads(metadata, kind),
+            context_length=_whole_number(config.get("context_length")),
+            positions=config.get("positions") is not False,
+        )
     except CheckpointError:
         raise
     except ValueError as error:  # sizes out of range: a config's complaint about a file
@@ -419,13 +437,22 @@ def _snapshots(
                 f"snapshot__{shown} has shape {array.shape}, expected {model.weights[name].shape}"
             )
         # A snapshot may repeat the embedding; the step's own array is the one that is used.
-        if name != EMBEDDING:
+        if name != model.embedding_name:
             found.setdefault(label, {})[name] = array
-    wanted = set(model.weights) - {EMBEDDING}
+    wanted = set(model.weights) - {model.embedding_name}
     for label, weights in found.items():
         if set(weights) != wanted:
             raise CheckpointError(f"the snapshot at {label} lacks some weights")
     return cast("dict[str, Weights]", found)
+
+
+def _seen_items(array: np.ndarray | None) -> UInt64[np.ndarray, " items"] | None:
+    if array is not None and (array.dtype != np.uint64 or array.ndim != 1):
+        raise CheckpointError(
+            f"{SEEN} holds {array.dtype} of {array.ndim} axes, not a list of hashes"
+        )
+    # A file may hold them in any order; the search needs them sorted.
+    return None if array is None else np.sort(array)
 
 
 def _with_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

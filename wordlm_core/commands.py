@@ -12,14 +12,15 @@ import sys
 from collections.abc import Callable, Generator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from wordlm_core import answers, checkpoint, corpora
+from wordlm_core import answers, checkpoint, corpora, gpt_trainer
 from wordlm_core.answers import Answer
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
+from wordlm_core.items import prepare_items
 from wordlm_core.lens import (
     ablation,
     attention,
@@ -33,12 +34,18 @@ from wordlm_core.lens import (
     trajectory,
 )
 from wordlm_core.models.base import LanguageModel, count_parameters
+from wordlm_core.models.microgpt import MicroGPTModel
 from wordlm_core.packing import pack
-from wordlm_core.vocabulary import Probe
-from wordlm_core.windows import Dataset, Windows, prepare
-
-if TYPE_CHECKING:
-    from wordlm_core.trainer import Progress, TrainConfig
+from wordlm_core.training import (
+    NonFiniteLossError,
+    Progress,
+    TrainConfig,
+    Training,
+    perplexity,
+    resume_path,
+)
+from wordlm_core.vocabulary import Probe, WordVocabulary
+from wordlm_core.windows import Windows, prepare
 
 
 def _load(path: str) -> Checkpoint:
@@ -254,7 +261,8 @@ def generate(args: argparse.Namespace) -> Answer:
         max_tokens=args.max_tokens,
         samples=args.samples,
     )
-    return {"samples": [sample.text for sample in samples]}
+    texts = [sample.text for sample in samples]
+    return {"samples": texts, "seen_in_training": [loaded.has_seen(text) for text in texts]}
 
 
 def corpus_receipt(args: argparse.Namespace) -> Answer:
@@ -276,20 +284,14 @@ def corpus_receipt(args: argparse.Namespace) -> Answer:
 
 def train(args: argparse.Namespace) -> Answer:
     """Train one model, or go on with one that was stopped."""
-    # Only the commands that train load torch.
-    from wordlm_core.trainer import NonFiniteLossError, Trainer, resume_path  # noqa: PLC0415
-
     out = Path(args.out)
     if out.suffix != ".npz" or out.is_dir():
         raise ConfigError(f"--out must be a file that ends in .npz, not {out.name!r}")
-    if args.layers != 1:
-        raise ConfigError(f"word models have one layer, not {args.layers}")
     config = _one_config(args)
-    data = _prepared(args, config)
     state = resume_path(out)
     if args.resume and not state.exists():
         raise ConfigError(f"there is nothing to resume: {state.name} is not there")
-    trainer = Trainer(config, data, resume=state if args.resume else None)
+    trainer = _trainer(config, _corpus(args), state if args.resume else None)
     with _Bar(config.steps, trainer.step) as bar, _stoppable() as should_stop:
         try:
             ended = trainer.run(
@@ -300,7 +302,7 @@ def train(args: argparse.Namespace) -> Answer:
         except NonFiniteLossError as error:
             checkpoint.save(trainer.checkpoint(test=False), out)
             raise NonFiniteLossError(
-                f"{error}; the best weights before that are in {out.name}"
+                f"{error}; the weights and the curve up to there are in {out.name}"
             ) from error
     if not ended:
         raise KeyboardInterrupt(f"stopped at step {trainer.step}: --resume goes on from there")
@@ -319,15 +321,20 @@ def train(args: argparse.Namespace) -> Answer:
 
 def evaluate(args: argparse.Namespace) -> Answer:
     """Measure a checkpoint's loss on a split of a corpus."""
-    from wordlm_core.trainer import mean_loss, perplexity  # noqa: PLC0415
-
     loaded = _load(args.checkpoint)
     model = loaded.model_at(args.step)
-    windows = _split(args, loaded, args.split)
-    loss = mean_loss(model, windows)
+    if isinstance(model, MicroGPTModel):
+        if args.split is not None:
+            raise ConfigError("microgpt trains on a whole list: it has no splits to choose from")
+        loss, targets = gpt_trainer.mean_loss(loaded, model, _corpus(args))
+    else:
+        from wordlm_core.trainer import mean_loss  # noqa: PLC0415 (it loads torch)
+
+        windows = _split(args, loaded, args.split or "test")
+        loss, targets = mean_loss(model, windows), len(windows)
     if not np.isfinite(loss):
         raise CheckpointError("the loss is not finite: the weights are too large")
-    return {"loss": loss, "perplexity": perplexity(loss), "targets": len(windows)}
+    return {"loss": loss, "perplexity": perplexity(loss), "targets": targets}
 
 
 def run_benchmark(args: argparse.Namespace) -> Answer:
@@ -338,7 +345,7 @@ def run_benchmark(args: argparse.Namespace) -> Answer:
         seeds = [int(seed) for seed in args.seeds.split(",")]
     except ValueError as error:
         raise ConfigError(f"--seeds takes whole numbers with commas, not {args.seeds!r}") from error
-    config = _shared_config(args, "attention")
+    config = _config(args, "attention")
     with _Bar(config.steps, 0) as bar, _stoppable() as should_stop:
         return benchmark.run(
             _corpus(args),
@@ -432,17 +439,31 @@ def _corpus(args: argparse.Namespace) -> corpora.Corpus:
     return corpus if args.licence is None else replace(corpus, licence=args.licence)
 
 
-def _prepared(args: argparse.Namespace, config: "TrainConfig") -> Dataset:
-    return prepare(
-        _corpus(args),
+def _trainer(config: TrainConfig, corpus: corpora.Corpus, resume: Path | None) -> Training:
+    if config.family == MicroGPTModel.family:
+        items = prepare_items(
+            corpus,
+            tokens=config.tokens,
+            context_length=config.context_length,
+            max_vocab=config.max_vocab,
+            min_freq=config.min_freq,
+        )
+        return gpt_trainer.GPTTrainer(config, items, resume=resume)
+    from wordlm_core.trainer import Trainer  # noqa: PLC0415 (it loads torch)
+
+    data = prepare(
+        corpus,
         context_length=config.context_length,
         max_vocab=config.max_vocab,
         min_freq=config.min_freq,
     )
+    return Trainer(config, data, resume=resume)
 
 
 def _split(args: argparse.Namespace, loaded: Checkpoint, split: str) -> Windows:
     """Return a split of the corpus, in the vocabulary and windows of a checkpoint."""
+    if not isinstance(loaded.vocabulary, WordVocabulary):
+        raise ConfigError(f"{loaded.name} reads characters: this needs a model that reads words")
     data = prepare(
         _corpus(args),
         context_length=loaded.model.config.context_length,
@@ -454,12 +475,10 @@ def _split(args: argparse.Namespace, loaded: Checkpoint, split: str) -> Windows:
     return data.splits[split]
 
 
-def _shared_config(args: argparse.Namespace, family: str) -> "TrainConfig":
-    from wordlm_core.trainer import TrainConfig  # noqa: PLC0415
-
+def _config(args: argparse.Namespace, family: str, **more: Any) -> TrainConfig:
     profile = corpora.profile_of(args.profile or "full")
-    return TrainConfig(
-        family=family,
+    return TrainConfig.of(
+        family,
         steps=args.steps,
         d_model=args.width,
         hidden=args.hidden,
@@ -467,18 +486,21 @@ def _shared_config(args: argparse.Namespace, family: str) -> "TrainConfig":
         batch=args.batch,
         max_vocab=profile.max_vocab if args.max_vocab is None else args.max_vocab,
         min_freq=args.min_freq,
+        **more,
     )
 
 
-def _one_config(args: argparse.Namespace) -> "TrainConfig":
-    config = _shared_config(args, args.family)
-    return replace(
-        config,
+def _one_config(args: argparse.Namespace) -> TrainConfig:
+    return _config(
+        args,
+        args.family,
         seed=args.seed,
         n_head=args.heads,
-        lr=config.lr if args.lr is None else args.lr,
-        weight_decay=config.weight_decay if args.weight_decay is None else args.weight_decay,
+        n_layer=args.layers,
+        lr=args.lr,
+        weight_decay=args.weight_decay,
         positions=not args.no_positions,
+        tokens=args.tokens,
         bfloat16_head=args.bfloat16_head,
     )
 
@@ -510,7 +532,7 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def show(self, name: str, progress: "Progress") -> None:
+    def show(self, name: str, progress: Progress) -> None:
         """Move the bar; a smaller step than the last starts it anew for the next run."""
         if progress.step < self._bar.n:
             self._bar.reset(total=progress.steps)

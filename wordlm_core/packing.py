@@ -63,7 +63,7 @@ def pack(
     weights = {k: round_to_bits(v, significant_bits) for k, v in model.weights.items()}
     # The selected step's embedding must stay equal to the weights it belongs to.
     embeddings: dict[str, np.ndarray] = {
-        label: weights["token_embedding.weight"]
+        label: weights[model.embedding_name]
         if label == checkpoint.selected_label
         else as_stored(label, round_to_bits(array, history_bits))
         for label, array in checkpoint.embeddings.items()

@@ -19,6 +19,7 @@ _STRAIGHT = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
 )
 
+_SIGNS = {"\t": "\u21e5", "\n": "\u21b5"}
 _LATIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _PIECE = re.compile(
     r"""
@@ -67,6 +68,14 @@ def pieces(text: str) -> list[tuple[str, str]]:
 def tokenise(text: str) -> list[str]:
     """Return the tokens of `text`, without `<BOS>` or `<EOS>`."""
     return [token for token, _ in pieces(text)]
+
+
+def visible(token: str) -> str:
+    """Return a token as it can be seen: white space as a sign of its own.
+
+    Character models have tokens that a page would swallow.
+    """
+    return _SIGNS.get(token, "\u2423" if token.isspace() else token)
 
 
 def _typed(decomposed: str) -> str:

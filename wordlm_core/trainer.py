@@ -18,109 +18,31 @@ import torch
 
 from wordlm_core import models
 from wordlm_core.checkpoint import (
-    EMBEDDING,
-    RESUME_SUFFIX,
     Checkpoint,
     naming,
     read_arrays,
     write_arrays,
 )
-from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
+from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.models._torch_ops import head_loss
-from wordlm_core.models.base import LanguageModel, check_sizes, count_parameters
+from wordlm_core.models.base import EMBEDDING, LanguageModel, count_parameters
+from wordlm_core.training import (
+    MAX_STATE_BYTES,
+    NonFiniteLossError,
+    Progress,
+    TrainConfig,
+    finite,
+    model_config,
+    perplexity,
+    stride,
+)
 from wordlm_core.windows import Dataset, Windows
 
 VALIDATION_WINDOWS = 20_000
 EVALUATIONS = 8
 _SEED_OFFSET_OF_BATCHES = 10_000
 _SAVE_SECONDS = 30.0
-# The history of a checkpoint must stay well below what its reader accepts.
-_MAX_HISTORY_BYTES = 60 * 2**20
 _MAX_FLOAT16 = float(np.finfo(np.float16).max)
-_MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
-_DEFAULTS = {"mlp": (1e-3, 1e-4), "attention": (3e-3, 1e-3)}
-_MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
-
-
-class NonFiniteLossError(WordLMError):
-    """Training diverged; the last finite state is kept."""
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """What to train. The defaults are the protocol of the committed artifacts.
-
-    Attributes:
-        family: `mlp` or `attention`.
-        steps: Optimiser steps.
-        seed: Seed of the initialisation; batches use seed + 10,000.
-        n_head: Attention heads.
-        d_model: Width of embeddings.
-        hidden: Width of the hidden layer.
-        context_length: Window, in tokens.
-        lr: Learning rate; None takes the family's.
-        weight_decay: AdamW's; None takes the family's.
-        batch: Windows a step.
-        positions: Add a position table (attention).
-        max_vocab: Vocabulary limit, specials included.
-        min_freq: Least count of a kept token.
-        bfloat16_head: Compute the vocabulary head's products in bfloat16.
-    """
-
-    family: str = "attention"
-    steps: int = 6000
-    seed: int = 11
-    n_head: int = 1
-    d_model: int = 64
-    hidden: int = 256
-    context_length: int = 64
-    lr: float | None = None
-    weight_decay: float | None = None
-    batch: int = 512
-    positions: bool = True
-    max_vocab: int = 4000
-    min_freq: int = 2
-    bfloat16_head: bool = False
-
-    def __post_init__(self) -> None:
-        """Fill in the family's rates and refuse what cannot be trained."""
-        models.family(self.family)
-        lr, weight_decay = _DEFAULTS[self.family]
-        if self.lr is None:
-            object.__setattr__(self, "lr", lr)
-        if self.weight_decay is None:
-            object.__setattr__(self, "weight_decay", weight_decay)
-        check_sizes(steps=(self.steps, _MAX_STEPS), batch=(self.batch, _MAX_BATCH))
-        if not 0 <= self.seed < _MAX_SEED:
-            raise ConfigError(f"the seed must be 0 to {_MAX_SEED - 1:,}, not {self.seed}")
-        if not (math.isfinite(self.rate) and self.rate > 0):
-            raise ConfigError(f"the learning rate must be above 0, not {self.lr}")
-        if not (math.isfinite(self.decay) and self.decay >= 0):
-            raise ConfigError(f"the weight decay must be 0 or more, not {self.weight_decay}")
-
-    @property
-    def rate(self) -> float:
-        """Return the learning rate."""
-        assert self.lr is not None  # __post_init__ filled it in
-        return self.lr
-
-    @property
-    def decay(self) -> float:
-        """Return the weight decay."""
-        assert self.weight_decay is not None  # __post_init__ filled it in
-        return self.weight_decay
-
-
-@dataclass(frozen=True)
-class Progress:
-    """One report of a running training. Losses in nats a token."""
-
-    step: int
-    steps: int
-    train_loss: float
-    validation_loss: float | None
-    tokens_seen: int
-    seconds: float
 
 
 @dataclass
@@ -148,6 +70,8 @@ class Trainer:
         Raises:
             CheckpointError: `resume` belongs to another config or corpus.
         """
+        if config.n_layer != 1 or config.tokens != "word" or config.hidden is None:
+            raise ConfigError("word models read words and have one layer and a hidden width")
         self.config, self.data = config, data
         self._family = models.family(config.family)
         self.model_config = model_config(config, len(data.vocabulary))
@@ -155,7 +79,7 @@ class Trainer:
         weights = self._family.initial_weights(self.model_config)
         self._state = _State({k: v.requires_grad_() for k, v in weights.items()}, {})
         self._optimiser = torch.optim.AdamW(
-            weights.values(), lr=config.rate, weight_decay=config.decay, fused=True
+            weights.values(), lr=config.lr, weight_decay=config.weight_decay, fused=True
         )
         self._generator = torch.Generator().manual_seed(config.seed + _SEED_OFFSET_OF_BATCHES)
         self._head_dtype = torch.bfloat16 if config.bfloat16_head else torch.float32
@@ -224,7 +148,7 @@ class Trainer:
         if not math.isfinite(value):
             raise NonFiniteLossError(
                 f"the loss was not finite at step {state.step + 1}: the learning rate "
-                f"{self.config.rate:g} is probably too high"
+                f"{self.config.lr:g} is probably too high"
             )
         self._optimiser.zero_grad()
         loss.backward()
@@ -284,22 +208,17 @@ class Trainer:
         if max(float(np.abs(array).max()) for array in weights.values()) > _MAX_FLOAT16:
             raise NonFiniteLossError(
                 f"the weights outgrew float16 at step {step}: the learning rate "
-                f"{self.config.rate:g} is probably too high"
+                f"{self.config.lr:g} is probably too high"
             )
         index, embedding = step // self._every, weights[EMBEDDING]
-        whole = sum(array.size for array in weights.values())
-        if index % self._stride(whole) == 0:
+        whole, evaluations = count_parameters(weights), self.config.steps // self._every + 1
+        if index % stride(evaluations, whole) == 0:
             kept = weights
-        elif index % self._stride(embedding.size) == 0:
+        elif index % stride(evaluations, embedding.size) == 0:
             kept = {EMBEDDING: embedding}
         else:
             return
         self._state.stored[step] = {k: v.astype(np.float16) for k, v in kept.items()}
-
-    def _stride(self, size: int) -> int:
-        """Return at every how many evaluations `size` float16 numbers may be kept."""
-        evaluations = self.config.steps // self._every + 1
-        return math.ceil(evaluations * size * 2 / _MAX_HISTORY_BYTES)
 
     # -- what comes out
 
@@ -311,7 +230,7 @@ class Trainer:
         """
         state, config = self._state, self.config
         model = self._model(state.best)
-        metrics: dict[str, Any] = {"validation_loss": _finite(state.best_loss)}
+        metrics: dict[str, Any] = {"validation_loss": finite(state.best_loss)}
         if test:
             loss = mean_loss(model, self.data.splits["test"])
             metrics |= {
@@ -363,7 +282,7 @@ class Trainer:
             "owner": self._owner(),
             "step": state.step,
             "best_step": state.best_step,
-            "best_loss": _finite(state.best_loss),
+            "best_loss": finite(state.best_loss),
             "tokens_seen": state.tokens_seen,
             "seconds": state.seconds,
             "losses": state.losses,
@@ -373,7 +292,7 @@ class Trainer:
 
     def _load(self, path: Path) -> None:
         with naming(path):
-            read_only, record = read_arrays(path, limit=_MAX_STATE_BYTES)
+            read_only, record = read_arrays(path, limit=MAX_STATE_BYTES)
         if record.get("owner") != self._owner():
             raise CheckpointError(
                 f"{path.name} belongs to a training with other settings or another corpus"
@@ -413,27 +332,6 @@ class Trainer:
         }
 
 
-def model_config(config: TrainConfig, vocab_size: int) -> Any:
-    """Return the sizes of the model that a training builds.
-
-    Raises:
-        ConfigError: They are out of range, or the heads do not divide the width.
-    """
-    return models.family(config.family).config_for(
-        vocab_size=vocab_size,
-        context_length=config.context_length,
-        d_model=config.d_model,
-        hidden=config.hidden,
-        n_head=config.n_head,
-        positions=config.positions,
-    )
-
-
-def resume_path(out: Path) -> Path:
-    """Return where the state of a training that writes `out` is kept until its end."""
-    return out.with_name(out.name + RESUME_SUFFIX)
-
-
 def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = None) -> float:
     """Return the mean loss over the first `limit` windows in order, in nats a token.
 
@@ -455,14 +353,5 @@ def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = Non
     return total / count
 
 
-def perplexity(loss: float) -> float:
-    """Return exp(loss), for a loss in nats a token; capped where a float would overflow."""
-    return math.exp(min(loss, 700.0))
-
-
 def _batches(count: int, size: int = 1024) -> Iterator[slice]:
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import ConfigError, CorpusError
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID, normalise, tokenise
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 
 SPLIT_SEED = 31415
 SPLITS = ("train", "validation", "test")
@@ -66,7 +66,7 @@ class Dataset:
     """A corpus made ready for a word model: vocabulary, splits and how they came about."""
 
     corpus: Corpus
-    vocabulary: Vocabulary
+    vocabulary: WordVocabulary
     splits: dict[str, Windows]
     audit: dict[str, Any]
 
@@ -113,7 +113,7 @@ def prepare(
     context_length: int,
     max_vocab: int,
     min_freq: int,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: WordVocabulary | None = None,
     needed: Sequence[str] = SPLITS,
 ) -> Dataset:
     """Split a corpus, build its vocabulary from the training documents, make windows.
@@ -137,7 +137,7 @@ def prepare(
     _require_splits(tokens, needed)
     if vocabulary is None:
         _require_context(tokens["train"], context_length)
-        vocabulary = Vocabulary.build(tokens["train"], min_freq=min_freq, max_vocab=max_vocab)
+        vocabulary = WordVocabulary.build(tokens["train"], min_freq=min_freq, max_vocab=max_vocab)
     ids = {split: [vocabulary.encode(d) for d in tokens[split]] for split in SPLITS}
     audit = {
         "documents": len(corpus.documents),

@@ -14,14 +14,22 @@ from typing import Any
 import numpy as np
 from plotly.basedatatypes import BaseFigure
 
+from wordlm_core.text import visible
+
 MARK, MUTED = "#000004", "#000005"
-MODEL_COLOUR = {"mlp": "#000001", "attention": "#000002", "multihead": "#000003"}
+MODEL_COLOUR = {
+    "mlp": "#000001",
+    "attention": "#000002",
+    "multihead": "#000003",
+    "microgpt": "#000006",
+}
 MODEL_NAME = {
     "mlp": ("MLP", "fixed window"),
     "attention": ("Attention", "one head"),
     "multihead": ("Attention", "several heads"),
+    "microgpt": ("microgpt",),
 }
-DASH = {"mlp": "dot", "attention": "solid", "multihead": "dash"}
+DASH = {"mlp": "dot", "attention": "solid", "multihead": "dash", "microgpt": "solid"}
 TEXT, GRID, PAPER = "#000037", "#000039", "#000038"
 SEQUENTIAL = [f"#0000{n}" for n in range(11, 21)]
 DIVERGING = [f"#0000{n}" for n in range(21, 31)]
@@ -89,7 +97,8 @@ def escape(text: str) -> str:
 
 
 def shorten(label: str) -> str:
-    """Return a label that is not longer than an axis can take."""
+    """Return a label that can be seen and is not longer than an axis can take."""
+    label = visible(label)
     return label if len(label) <= _LABEL_LENGTH else label[: _LABEL_LENGTH - 1] + "…"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PAD = 0
+_MATRICES = ("attn_wq", "attn_wk", "attn_wv", "attn_wo", "mlp_fc1", "mlp_fc2")
 
 
 @dataclass
@@ -18,8 +19,8 @@ class Forward:
     """One text through a model: lists over its positions, padding left out."""
 
     contextual: np.ndarray | None
-    attention: np.ndarray | None  # [head, query, key]
-    head_updates: np.ndarray | None
+    attention: np.ndarray | None  # [layer, head, query, key]
+    head_updates: np.ndarray | None  # [layer, head, position, d_model]
     hidden: np.ndarray
     logits: np.ndarray
 
@@ -28,6 +29,8 @@ def forward(model, ids, heads_off=()) -> Forward:
     """Run a text through a model's weights; no head means the MLP."""
     weights = {name: np.asarray(array, dtype=np.float64) for name, array in model.weights.items()}
     ids, window = [int(i) for i in ids], model.config.context_length
+    if "wte" in weights:
+        return _microgpt(weights, ids, model.config, heads_off)
     if model.n_head == 0:
         return _mlp(weights, ids, window)
     return _attention(weights, ids, window, model.n_head, heads_off)
@@ -40,7 +43,62 @@ def last_logits(model, ids, heads_off=()) -> np.ndarray:
 def readout(model, row) -> np.ndarray:
     """Logits of one residual row."""
     weights = {name: np.asarray(array, dtype=np.float64) for name, array in model.weights.items()}
+    if "wte" in weights:
+        last = f"layer{model.config.n_layer - 1}"
+        hidden = _relu(weights[f"{last}.mlp_fc1"] @ _rmsnorm(row))
+        return weights["lm_head"] @ (row + weights[f"{last}.mlp_fc2"] @ hidden)
     return _linear(weights, "vocab_head", _relu(_linear(weights, "hidden_layer", row)))
+
+
+def hidden_columns(model) -> np.ndarray:
+    """What each hidden unit adds to the logits, per activation; one column a unit."""
+    weights = {name: np.asarray(array, dtype=np.float64) for name, array in model.weights.items()}
+    if "wte" not in weights:
+        return weights["vocab_head.weight"]
+    columns = weights[f"layer{model.config.n_layer - 1}.mlp_fc2"].T
+    return np.array([weights["lm_head"] @ column for column in columns]).T
+
+
+def _microgpt(weights, ids, config, heads_off) -> Forward:
+    """Token by token with growing lists of keys and values, as a generator would."""
+    width, heads = config.d_model, config.n_head
+    d_head, layers = width // heads, config.n_layer
+    cache: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(layers)]
+    n = len(ids)
+    attention = np.zeros((layers, heads, n, n))
+    updates = np.zeros((layers, heads, n, width))
+    contextual, hidden, logits = [], [], []
+    for position, token in enumerate(ids):
+        x = weights["wte"][token]
+        if config.positions:
+            x = x + weights["wpe"][position]
+        x = _rmsnorm(x)
+        for layer in range(layers):
+            w = {name: weights[f"layer{layer}.{name}"] for name in _MATRICES}
+            y = _rmsnorm(x)
+            query = w["attn_wq"] @ y
+            cache[layer].append((w["attn_wk"] @ y, w["attn_wv"] @ y))
+            for head in range(heads):
+                part = slice(head * d_head, (head + 1) * d_head)
+                dots = [query[part] @ key[part] / math.sqrt(d_head) for key, _ in cache[layer]]
+                shares = softmax(np.array(dots))
+                attention[layer, head, position, : position + 1] = shares
+                mix = np.zeros(width)
+                for share, (_, value) in zip(shares, cache[layer], strict=True):
+                    mix[part] += share * value[part]
+                updates[layer, head, position] = w["attn_wo"] @ mix
+                if (layer, head) not in list(heads_off):
+                    x = x + updates[layer, head, position]
+            c, h = x, _relu(w["mlp_fc1"] @ _rmsnorm(x))
+            x = c + w["mlp_fc2"] @ h
+        contextual.append(c)
+        hidden.append(h)
+        logits.append(weights["lm_head"] @ x)
+    return Forward(np.array(contextual), attention, updates, np.array(hidden), np.array(logits))
+
+
+def _rmsnorm(x) -> np.ndarray:
+    return x / math.sqrt(sum(float(v) ** 2 for v in x) / len(x) + 1e-5)
 
 
 def _mlp(weights, ids, window) -> Forward:
@@ -93,7 +151,8 @@ def _attention(weights, ids, window, n_head, heads_off) -> Forward:
         contextual.append(total)
     hidden = [_relu(_linear(weights, "hidden_layer", row)) for row in contextual]
     logits = [_linear(weights, "vocab_head", h) for h in hidden]
-    return Forward(np.array(contextual), shares, updates, np.array(hidden), np.array(logits))
+    rows, hidden, logits = (np.array(each) for each in (contextual, hidden, logits))
+    return Forward(rows, shares[None], updates[None], hidden, logits)
 
 
 def _part(matrix, head, n_head):

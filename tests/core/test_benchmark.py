@@ -10,7 +10,7 @@ import pytest
 from wordlm_core import benchmark, checkpoint
 from wordlm_core.corpora import stories
 from wordlm_core.errors import CheckpointError, ConfigError
-from wordlm_core.trainer import TrainConfig
+from wordlm_core.training import TrainConfig
 
 BASE = TrainConfig(
     steps=8, d_model=8, hidden=8, context_length=12, batch=8, max_vocab=200, min_freq=1

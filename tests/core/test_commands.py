@@ -16,7 +16,7 @@ import pytest
 from wordlm_core import checkpoint
 from wordlm_core.__main__ import build_parser, main
 from wordlm_core.corpora import stories
-from wordlm_core.trainer import resume_path
+from wordlm_core.training import resume_path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "the cat saw the dog and the bird"
@@ -273,7 +273,7 @@ def test_a_diverged_training_fails_and_leaves_a_file_that_opens(ask, capsys, cor
     assert main(shlex.split(line)) == 2
     message = capsys.readouterr().err.splitlines()[-1]  # the progress bar stands before it
     assert message.startswith("error: ")
-    assert "best weights before that are in x.npz" in message
+    assert "the weights and the curve up to there are in x.npz" in message
     assert ask("inspect", out)["parameters"] > 0
 
 

@@ -17,7 +17,7 @@ from wordlm_core.lens.ablation import ablate, kl_divergence, knock_out, shuffle,
 from wordlm_core.models.attention import AttentionModel
 from wordlm_core.models.mlp import MLPConfig, MLPModel
 from wordlm_core.text import SPECIALS, UNK_ID
-from wordlm_core.vocabulary import Probe, Vocabulary
+from wordlm_core.vocabulary import Probe, WordVocabulary
 
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
@@ -153,8 +153,8 @@ def test_every_effect_equals_the_oracle(model, vocabulary, request, how, which):
         if attention is None:
             assert effect.attention is None
         else:
-            expected = attention[:, -1, effect.position]
-            np.testing.assert_allclose(effect.attention[0], expected, rtol=1e-9, atol=1e-9)
+            expected = attention[:, :, -1, effect.position]
+            np.testing.assert_allclose(effect.attention, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_effects_are_the_positions_that_are_not_bos(model, vocabulary, probe, cropped):
@@ -213,7 +213,7 @@ def test_lists_have_the_length_asked_for(model, vocabulary, probe):
 
 def test_a_case_by_hand():
     """Hidden unit = sum of the words' values; it pushes one token's logit."""
-    vocabulary = Vocabulary((*SPECIALS, "one", "two"), {})
+    vocabulary = WordVocabulary((*SPECIALS, "one", "two"), {})
     config = MLPConfig(vocab_size=6, context_length=3, d_model=1, hidden=1)
     weights = {name: np.zeros(shape) for name, shape in config.shapes.items()}
     weights["token_embedding.weight"][4:, 0] = [1, 2]
@@ -257,7 +257,7 @@ def test_how_often_training_saw_the_replacement(model, vocabulary, probe):
     assert ablate(model, vocabulary, probe).replacement_count == 7
     assert ablate(model, vocabulary, probe, replacement="CAT ").replacement_count == 96
     assert ablate(model, vocabulary, probe, delete=True).replacement_count is None
-    uncounted = Vocabulary(vocabulary.itos, {})
+    uncounted = WordVocabulary(vocabulary.itos, {})
     assert ablate(model, uncounted, probe).replacement_count is None
 
 
@@ -267,8 +267,8 @@ def test_how_often_training_saw_the_replacement(model, vocabulary, probe):
         ({"replacement": "zebra"}, "not in this vocabulary"),
         ({"replacement": "two words"}, "one word is needed"),
         ({"replacement": ""}, "one word is needed"),
-        ({"replacement": "<PAD>"}, "<PAD> cannot take a word's place"),
-        ({"replacement": "<eos>"}, "<EOS> cannot take a word's place"),
+        ({"replacement": "<PAD>"}, "<PAD> cannot take a token's place"),
+        ({"replacement": "<eos>"}, "<EOS> cannot take a token's place"),
         ({"replacement": "cat", "delete": True}, "not both"),
     ],
 )
@@ -379,7 +379,7 @@ def test_near_ties_are_ranked_as_float64_ranks_them(vocabulary):
         oracle.kl(before, oracle.last_logits(close, without(probe.ids, i, vocabulary.stoi["park"])))
         for i in range(1, 6)
     ]
-    attention = oracle.forward(close, probe.ids).attention.mean(axis=0)[-1, 1:]
+    attention = oracle.forward(close, probe.ids).attention.mean(axis=(0, 1))[-1, 1:]
     assert np.ptp(attention) < 1e-7
     assert len(set(attention.astype(np.float32))) < 5
     assert result.rank_correlation == pytest.approx(oracle.spearman(attention, kl))
@@ -437,7 +437,8 @@ def test_spearman_known_values(first, second, expected):
 
 def test_knock_out_equals_the_oracle(attention_model, vocabulary, probe):
     effects = knock_out(attention_model, vocabulary, probe)
-    assert [(e.layer, e.head) for e in effects] == [(0, h) for h in range(attention_model.n_head)]
+    heads = list(np.ndindex(attention_model.n_layer, attention_model.n_head))
+    assert [(e.layer, e.head) for e in effects] == heads
     before = oracle.last_logits(attention_model, probe.ids)
     for effect in effects:
         after = oracle.last_logits(attention_model, probe.ids, [(effect.layer, effect.head)])

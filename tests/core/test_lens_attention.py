@@ -11,13 +11,13 @@ from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.lens.attention import attend, row_steps
 from wordlm_core.models.attention import AttentionConfig, AttentionModel
 from wordlm_core.text import SPECIALS
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import Vocabulary, WordVocabulary
 
 
 def test_weights_equal_the_oracle(attention_model, any_probe):
     result = attend(attention_model, any_probe)
     expected = oracle.forward(attention_model, any_probe.ids).attention
-    np.testing.assert_allclose(result.weights[0], expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(result.weights, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_sum_to_one_and_no_query_sees_the_future(attention_model, probe):
@@ -30,7 +30,7 @@ def test_rows_sum_to_one_and_no_query_sees_the_future(attention_model, probe):
 def test_a_label_a_row_and_a_column_even_where_words_repeat(attention_model, probe):
     result = attend(attention_model, probe)
     assert result.tokens == ("<BOS>", "the", "cat", "saw", "the", "dog", "and", "the", "<UNK>")
-    assert result.weights.shape == (1, attention_model.n_head, 9, 9)
+    assert result.weights.shape == (attention_model.n_layer, attention_model.n_head, 9, 9)
     last = result.weights[0, :, -1]
     assert np.allclose(last[:, 1], last[:, 4]) == (not attention_model.config.positions)
 
@@ -44,7 +44,8 @@ def test_a_cropped_text_is_labelled_by_the_tokens_that_were_kept(attention_model
 
 def test_one_token_looks_at_itself(attention_model, vocabulary):
     result = attend(attention_model, vocabulary.probe("dog", 1))
-    np.testing.assert_array_equal(result.weights, np.ones((1, attention_model.n_head, 1, 1)))
+    shape = (attention_model.n_layer, attention_model.n_head, 1, 1)
+    np.testing.assert_array_equal(result.weights, np.ones(shape))
 
 
 def by_hand() -> tuple[AttentionModel, Vocabulary]:
@@ -55,7 +56,7 @@ def by_hand() -> tuple[AttentionModel, Vocabulary]:
     weights["token_embedding.weight"][4:] = [[0, 1], [1, 0], [1, 1], [0, 0]]
     for name in ("W_Q", "W_K", "W_V", "W_O"):
         weights[f"{name}.weight"] = np.eye(2)
-    return AttentionModel(config, weights), Vocabulary((*SPECIALS, *words), {})
+    return AttentionModel(config, weights), WordVocabulary((*SPECIALS, *words), {})
 
 
 def test_a_case_by_hand():
@@ -88,18 +89,19 @@ def test_row_steps_by_hand():
 
 def test_row_steps_lead_from_the_query_to_the_picture(attention_model, probe):
     result = attend(attention_model, probe)
-    width = attention_model.config.d_k // attention_model.n_head
-    for head in range(attention_model.n_head):
+    width = result.trace.queries.shape[-1]
+    expected = oracle.forward(attention_model, probe.ids).head_updates
+    for layer, head in np.ndindex(attention_model.n_layer, attention_model.n_head):
         for query in (0, 4, len(probe.ids) - 1):
-            steps = row_steps(result.trace, 0, head, query)
+            steps = row_steps(result.trace, layer, head, query)
             np.testing.assert_allclose(steps.dots, steps.keys @ steps.query_vector, rtol=1e-6)
             np.testing.assert_allclose(steps.scaled * math.sqrt(width), steps.dots, rtol=1e-9)
             seen = oracle.softmax(steps.scaled[~steps.masked])
             np.testing.assert_allclose(steps.weights[~steps.masked], seen, rtol=1e-9)
             assert steps.masked.sum() == len(probe.ids) - 1 - query
-            np.testing.assert_array_equal(steps.weights, result.weights[0, head, query])
-            expected = oracle.forward(attention_model, probe.ids).head_updates[head, query]
-            np.testing.assert_allclose(steps.update, expected, rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(steps.weights, result.weights[layer, head, query])
+            update = expected[layer, head, query]
+            np.testing.assert_allclose(steps.update, update, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(steps.mix, steps.weights @ steps.values, rtol=1e-6)
 
 

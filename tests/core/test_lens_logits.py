@@ -25,24 +25,21 @@ def check(push: Push, shifts: np.ndarray, top: int = 8) -> None:
 @pytest.mark.parametrize("position", POSITIONS)
 def test_attention_and_heads_equal_the_oracle(attention_model, vocabulary, probe, position):
     view = logit_view(attention_model, vocabulary, probe, position)
-    heads = range(attention_model.n_head)
-    whole = oracle.forward(attention_model, probe.ids)
-    row, updates = whole.contextual[position], whole.head_updates[:, position]
-    check(
-        view.attention,
-        whole.logits[position] - oracle.readout(attention_model, row - updates.sum(axis=0)),
-    )
-    assert [(push.layer, push.head) for push in view.heads] == [(0, head) for head in heads]
-    for head in heads:
-        without = oracle.readout(attention_model, row - updates[head])
-        check(view.heads[head].push, whole.logits[position] - without)
+    heads = list(np.ndindex(attention_model.n_layer, attention_model.n_head))
+    whole = oracle.forward(attention_model, probe.ids).logits[position]
+    none = oracle.forward(attention_model, probe.ids, heads).logits[position]
+    check(view.attention, whole - none)
+    assert [(push.layer, push.head) for push in view.heads] == heads
+    for index, head in enumerate(heads):
+        without = oracle.forward(attention_model, probe.ids, [head]).logits[position]
+        check(view.heads[index].push, whole - without)
 
 
 @pytest.mark.parametrize("position", POSITIONS)
 def test_mlp_and_neurons_equal_the_oracle(model, vocabulary, probe, position):
     view = logit_view(model, vocabulary, probe, position)
     hidden = oracle.forward(model, probe.ids).hidden[position]
-    columns = model.weights["vocab_head.weight"].astype(np.float64)
+    columns = oracle.hidden_columns(model)
     check(view.mlp, columns @ hidden)
     strength = [h * np.std(columns[:, i]) for i, h in enumerate(hidden)]
     order = [i for i in np.argsort(strength)[::-1] if hidden[i] > 0][:8]
@@ -52,7 +49,11 @@ def test_mlp_and_neurons_equal_the_oracle(model, vocabulary, probe, position):
         check(neuron.push, hidden[neuron.index] * columns[:, neuron.index])
 
 
-def test_with_the_bias_the_units_sum_to_the_logits_up_to_a_constant(model, vocabulary, probe):
+@pytest.mark.parametrize("case", tiny.WORD_MODELS)
+def test_with_the_bias_the_units_sum_to_the_logits_up_to_a_constant(
+    case, checkpoints, vocabulary, probe
+):
+    model = checkpoints[case].model
     view = logit_view(model, vocabulary, probe, top=len(vocabulary))
     bias = dict(zip(vocabulary.itos, model.weights["vocab_head.bias"], strict=True))
     logits = dict(zip(vocabulary.itos, oracle.last_logits(model, probe.ids), strict=True))

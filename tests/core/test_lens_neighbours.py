@@ -11,7 +11,7 @@ from tests.core import oracle
 from wordlm_core.errors import ConfigError, TextError
 from wordlm_core.lens.neighbours import cosine, history, nearest, nearest_to, similarity
 from wordlm_core.text import FIRST_LEXICAL_ID, SPECIALS
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 
 LEXICAL = range(FIRST_LEXICAL_ID, len(tiny.VOCABULARY))
 
@@ -30,7 +30,7 @@ def test_lists_equal_the_oracle(checkpoint, vocabulary):
 
 
 def test_by_hand():
-    vocabulary = Vocabulary((*SPECIALS, "east", "far_east", "north", "west", "between"), {})
+    vocabulary = WordVocabulary((*SPECIALS, "east", "far_east", "north", "west", "between"), {})
     table = np.array([[1, 0]] * 5 + [[9, 0], [0, 2], [-1, 0], [3, 3]], np.float32)
     found = nearest(table, vocabulary, 4)
     assert [(item.token, item.cosine) for item in found.items] == [

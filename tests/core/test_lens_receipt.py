@@ -9,7 +9,7 @@ from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.lens import receipt
 from wordlm_core.lens.receipt import NGrams
 from wordlm_core.text import BOS_ID, EOS_ID, SPECIALS
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 from wordlm_core.windows import build_windows
 
 STORIES = ["the cat ran", "the cat ran away", "the dog ran", "cat"]
@@ -100,7 +100,7 @@ def test_a_list_is_cut_but_its_total_is_not(all_of_them, vocabulary):
 
 
 def test_counts_of_another_vocabulary_are_refused(all_of_them):
-    other = Vocabulary((*SPECIALS, *reversed(tiny.WORDS)), {})
+    other = WordVocabulary((*SPECIALS, *reversed(tiny.WORDS)), {})
     with pytest.raises(CheckpointError, match="another vocabulary"):
         receipt.receipt(all_of_them, other, np.array([THE]))
 

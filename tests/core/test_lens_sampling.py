@@ -200,7 +200,8 @@ def greedy(model, ids, steps) -> list[int]:
     return new
 
 
-def test_temperature_zero_is_greedy_and_slides_past_the_context(model, vocabulary, probe):
+def test_temperature_zero_is_greedy_and_slides_past_the_context(word_model, vocabulary, probe):
+    model = word_model
     expected = greedy(model, probe.ids, 25)
     for seed in (0, 1, 2):
         (sample,) = generate(model, vocabulary, probe, temperature=0.0, seed=seed, max_tokens=25)
@@ -229,8 +230,9 @@ def test_a_seed_decides_the_samples_whatever_their_number(model, vocabulary, pro
         assert long.ids[:4] == short.ids
 
 
-def test_side_by_side_gives_what_one_by_one_gives(model, vocabulary, probe, monkeypatch):
+def test_side_by_side_gives_what_one_by_one_gives(word_model, vocabulary, probe, monkeypatch):
     """Drawn anew by the plain definition: own stream, own distribution, inverse of its sum."""
+    model = word_model
     settings = {"temperature": 1.5, "top_k": 9, "top_p": 0.8}
     together = generate(model, vocabulary, probe, seed=4, max_tokens=6, samples=5, **settings)
     monkeypatch.setattr(sampling, "texts_at_once", lambda *_: 2)
@@ -274,8 +276,9 @@ def test_draws_follow_the_distribution(checkpoints, vocabulary, probe):
 
 
 def test_every_word_of_a_sample_comes_from_the_distribution_after_what_stands_before(
-    model, vocabulary, probe
+    word_model, vocabulary, probe
 ):
+    model = word_model
     settings = {"temperature": 0.8, "top_k": 6}
     for number, sample in enumerate(
         generate(model, vocabulary, probe, seed=5, max_tokens=14, samples=3, **settings)

@@ -25,7 +25,7 @@ def test_numbers_equal_an_independent_computation(checkpoints, windows):
     picked = [whole[0], whole[(len(whole) - 1) // 2], whole[-1]]
     for row, ids in enumerate(picked):
         before = oracle.forward(loaded.model, ids)
-        assert np.allclose(found.attention[row], before.attention[:, -1], atol=1e-7)
+        assert np.allclose(found.attention[row], before.attention[0, :, -1], atol=1e-7)
         for position in range(len(ids)):
             changed = ids.copy()
             changed[position] = UNK_ID

@@ -11,7 +11,7 @@ from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.lens.trajectory import fit, project, trajectory
 from wordlm_core.text import FIRST_LEXICAL_ID, SPECIALS
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 
 WORDS = ["cat", "DOG ", "cat"]
 
@@ -166,6 +166,6 @@ def test_what_cannot_be_mapped(checkpoints, two):
         trajectory(two, ["cat"], axes=4)
     with pytest.raises(CheckpointError, match="mlp stores no embeddings"):
         trajectory([with_tables(two[0])], ["cat"])
-    bare = dataclasses.replace(two[0], vocabulary=Vocabulary(SPECIALS, {}))
+    bare = dataclasses.replace(two[0], vocabulary=WordVocabulary(SPECIALS, {}))
     with pytest.raises(CheckpointError, match="holds no words"):
         trajectory([bare], [])

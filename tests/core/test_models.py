@@ -32,8 +32,8 @@ def test_trace_equals_the_oracle(model, any_probe):
     np.testing.assert_allclose(trace.hidden, expected.hidden, **CLOSE)
     if model.n_head:
         np.testing.assert_allclose(trace.contextual, expected.contextual, **CLOSE)
-        np.testing.assert_allclose(trace.attention[0], expected.attention, **CLOSE)
-        np.testing.assert_allclose(trace.head_updates[0], expected.head_updates, **CLOSE)
+        np.testing.assert_allclose(trace.attention, expected.attention, **CLOSE)
+        np.testing.assert_allclose(trace.head_updates, expected.head_updates, **CLOSE)
 
 
 def test_last_logits_equal_the_last_row_of_the_trace_in_any_batch(model, probe):
@@ -44,8 +44,10 @@ def test_last_logits_equal_the_last_row_of_the_trace_in_any_batch(model, probe):
         np.testing.assert_allclose(row, oracle.last_logits(model, ids), **CLOSE)
 
 
-def test_training_forward_over_full_windows_equals_the_trace(model, any_probe):
+@pytest.mark.parametrize("case", tiny.WORD_MODELS)
+def test_training_forward_over_full_windows_equals_the_trace(case, checkpoints, any_probe):
     """Training sees the padding and masks it; inference leaves it out."""
+    model = checkpoints[case].model
     padded = np.full((1, model.config.context_length), PAD_ID)
     padded[0, -len(any_probe.ids) :] = any_probe.ids
     weights = {name: torch.from_numpy(array.copy()) for name, array in model.weights.items()}
@@ -54,16 +56,26 @@ def test_training_forward_over_full_windows_equals_the_trace(model, any_probe):
     np.testing.assert_allclose(hidden[0], model.trace(any_probe.ids).hidden[-1], **CLOSE)
 
 
-@pytest.mark.parametrize("off", [[0], [1], [0, 1]])
-def test_heads_off_write_zero_and_leave_the_others_alone(checkpoints, probe, off):
-    model, heads = checkpoints["uneven"].model, [(0, head) for head in off]
+@pytest.mark.parametrize(
+    ("case", "heads"),
+    [
+        *(("uneven", heads) for heads in ([(0, 0)], [(0, 1)], [(0, 0), (0, 1)])),
+        *(("deep_microgpt", heads) for heads in ([(0, 2)], [(1, 0)], [(0, 1), (1, 3)])),
+    ],
+)
+def test_heads_off_write_zero_and_leave_the_others_alone(checkpoints, probe, case, heads):
+    model = checkpoints[case].model
     logits = model.last_logits(probe.ids[None], heads_off=heads)[0]
     np.testing.assert_allclose(logits, oracle.last_logits(model, probe.ids, heads), **CLOSE)
     assert not np.allclose(logits, model.last_logits(probe.ids[None])[0])
+    inside = model.logits_without(model.trace(probe.ids), 3, [heads])[0]
+    expected = oracle.forward(model, probe.ids, heads).logits[3]
+    np.testing.assert_allclose(inside, expected, **CLOSE)
 
 
 def test_all_heads_off_leaves_the_residual_alone(attention_model, probe):
-    heads = [(0, head) for head in range(attention_model.n_head)]
+    last = attention_model.n_layer - 1
+    heads = [(last, head) for head in range(attention_model.n_head)]
     without = attention_model.last_logits(probe.ids[None], heads_off=heads)
     residual = attention_model.trace(probe.ids).residual
     np.testing.assert_allclose(without, attention_model.readout(residual[-1:]), **CLOSE)
@@ -100,10 +112,11 @@ def test_shapes(model, probe):
     assert trace.logits.shape == (n, len(tiny.VOCABULARY))
     assert trace.logits.dtype == np.float64
     if model.n_head:
-        heads, config = model.n_head, model.config
-        assert trace.attention.shape == (1, heads, n, n)
-        assert trace.queries.shape == (1, heads, n, config.d_k // heads)
-        assert trace.values.shape == (1, heads, n, config.d_v // heads)
+        layers, heads, config = model.n_layer, model.n_head, model.config
+        keys, values = (getattr(config, name, config.d_model) for name in ("d_k", "d_v"))
+        assert trace.attention.shape == (layers, heads, n, n)
+        assert trace.queries.shape == (layers, heads, n, keys // heads)
+        assert trace.values.shape == (layers, heads, n, values // heads)
 
 
 def test_a_later_token_changes_no_earlier_logit(model, probe):
@@ -134,8 +147,9 @@ def test_lenses_cannot_change_a_shared_model(attention_model, vocabulary, probe)
     ablate(attention_model, vocabulary, probe)
     knock_out(attention_model, vocabulary, probe)
     assert digest() == before
-    with pytest.raises(ValueError, match="read-only"):
-        attention_model.weights["W_Q.weight"][0, 0] = 1
+    for array in attention_model.weights.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
 
 
 def test_save_and_load_give_equal_logits(checkpoint, probe, tmp_path):
@@ -149,7 +163,7 @@ def test_save_and_load_give_equal_logits(checkpoint, probe, tmp_path):
         )
 
 
-@pytest.mark.parametrize("case", tiny.CASES)
+@pytest.mark.parametrize("case", tiny.WORD_MODELS)
 def test_a_seed_decides_the_initial_weights(case):
     config, module = tiny.config_of(case), models.family(tiny.CASES[case][0])
 

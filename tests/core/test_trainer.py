@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
 
-from wordlm_core import checkpoint
-from wordlm_core import trainer as trainer_module
+from wordlm_core import checkpoint, training
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.models import attention, mlp
 from wordlm_core.models._torch_ops import attend_last, head_loss, lookup
-from wordlm_core.trainer import NonFiniteLossError, TrainConfig, Trainer, mean_loss
+from wordlm_core.trainer import Trainer, mean_loss
+from wordlm_core.training import NonFiniteLossError, TrainConfig
 from wordlm_core.windows import Dataset, prepare
 
 CONTEXT = 6
@@ -140,7 +140,7 @@ def test_a_history_too_large_for_its_reader_is_thinned(data, monkeypatch, tmp_pa
     whole = train(config(), data)
     parameters = sum(array.size for array in whole.model.weights.values())
     # Room for the embeddings of all nine evaluations, but for only some whole weights.
-    monkeypatch.setattr(trainer_module, "_MAX_HISTORY_BYTES", 2 * 4 * parameters)
+    monkeypatch.setattr(training, "MAX_HISTORY_BYTES", 2 * 4 * parameters)
     thin = train(config(), data)
     assert thin.steps == whole.steps
     assert 2 <= len(thin.whole_steps) < len(whole.whole_steps)

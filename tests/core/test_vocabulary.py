@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK, UNK_ID
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import Vocabulary, WordVocabulary
 
 DOCUMENTS = [["b", "a", "b", "c"], ["a", "c", "d", UNK], ["b", "."]]
 
 
 def build(min_freq: int = 1, max_vocab: int = 100) -> Vocabulary:
-    return Vocabulary.build(DOCUMENTS, min_freq=min_freq, max_vocab=max_vocab)
+    return WordVocabulary.build(DOCUMENTS, min_freq=min_freq, max_vocab=max_vocab)
 
 
 # -- building
@@ -37,12 +37,12 @@ def test_unk_counts_what_is_left_out():
 
 
 def test_with_every_word_kept_unk_was_never_seen():
-    built = Vocabulary.build([["a", "b"]], min_freq=1, max_vocab=100)
+    built = WordVocabulary.build([["a", "b"]], min_freq=1, max_vocab=100)
     assert built.counts[UNK] == 0
 
 
 def test_build_does_not_depend_on_the_order_of_documents():
-    shuffled = Vocabulary.build(DOCUMENTS[::-1], min_freq=1, max_vocab=100)
+    shuffled = WordVocabulary.build(DOCUMENTS[::-1], min_freq=1, max_vocab=100)
     assert shuffled.itos == build().itos
     assert shuffled.sha256 == build().sha256
 
@@ -63,9 +63,9 @@ def test_json_keeps_order_and_counts():
 
 
 def test_hash_tells_orders_apart():
-    other = Vocabulary((*SPECIALS, "a", "b"), {})
-    assert other.sha256 != Vocabulary((*SPECIALS, "b", "a"), {}).sha256
-    assert other.sha256 == Vocabulary((*SPECIALS, "a", "b"), {"a": 5}).sha256
+    other = WordVocabulary((*SPECIALS, "a", "b"), {})
+    assert other.sha256 != WordVocabulary((*SPECIALS, "b", "a"), {}).sha256
+    assert other.sha256 == WordVocabulary((*SPECIALS, "a", "b"), {"a": 5}).sha256
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_any_text_gives_a_probe_or_a_sentence(text, context):
 
 
 def test_curly_and_straight_apostrophes_read_the_same():
-    vocabulary = Vocabulary((*SPECIALS, "don't", "she's"), {})
+    vocabulary = WordVocabulary((*SPECIALS, "don't", "she's"), {})
     for text in ("don\u2019t she\u2018s", "DON'T she's"):
         assert vocabulary.probe(text, 8).ids.tolist() == [BOS_ID, 4, 5]
 
@@ -184,7 +184,7 @@ def test_near_spellings_are_words_best_first(vocabulary):
 
 
 def test_the_last_tokens_are_a_text_of_their_own():
-    words = Vocabulary((*SPECIALS, "the", "cat"), {})
+    words = WordVocabulary((*SPECIALS, "the", "cat"), {})
     whole = words.probe("the cat zebra the", 10)
     last = whole.last(2)
     assert last.tokens == (UNK, "the")

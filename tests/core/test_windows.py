@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wordlm_core.corpora import Corpus, stories
 from wordlm_core.errors import ConfigError, CorpusError
 from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID, normalise, tokenise
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 from wordlm_core.windows import SPLITS, Dataset, Windows, build_windows, prepare, split_of
 
 
@@ -61,7 +61,7 @@ def _text(data: Dataset, ids: np.ndarray) -> str:
 
 def test_documents_are_normalised_unique_and_ordered_by_hash() -> None:
     documents = [*numbered(80), "W 3 X X X X", "  w  3 x x x x\n", "", " \t", "w 5 x x x x"]
-    everything = Vocabulary.build(map(str.split, numbered(80)), min_freq=1, max_vocab=500)
+    everything = WordVocabulary.build(map(str.split, numbered(80)), min_freq=1, max_vocab=500)
     data = prepare(
         corpus(documents), context_length=4, max_vocab=5, min_freq=1, vocabulary=everything
     )
@@ -103,7 +103,7 @@ def test_the_audit_counts_what_is_there() -> None:
 
 
 def test_a_given_vocabulary_is_used_as_it_is() -> None:
-    vocabulary = Vocabulary.build([["w", "x"]], min_freq=1, max_vocab=9)
+    vocabulary = WordVocabulary.build([["w", "x"]], min_freq=1, max_vocab=9)
     data = prepare(
         corpus(numbered(60)), context_length=64, max_vocab=5, min_freq=9, vocabulary=vocabulary
     )

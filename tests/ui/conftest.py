@@ -12,7 +12,7 @@ from wordlm_core import checkpoint, models
 from wordlm_core.__main__ import build_parser
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.text import SPECIALS
-from wordlm_core.vocabulary import Vocabulary
+from wordlm_core.vocabulary import WordVocabulary
 
 KINDS = ("attention", "mlp", "multihead")
 CONTEXT = 16
@@ -20,7 +20,7 @@ WORDS = (
     *("the", "cat", "saw", "dog", "and", "bird", "a", "red", "ball", "lily", "had", "tom"),
     *("took", ".", ",", "!", '"', "don't", "1", "2", "10", "3"),
 )
-VOCABULARY = Vocabulary((*SPECIALS, *WORDS), dict.fromkeys(WORDS, 5) | {"<UNK>": 3})
+VOCABULARY = WordVocabulary((*SPECIALS, *WORDS), dict.fromkeys(WORDS, 5) | {"<UNK>": 3})
 
 
 def make(kind: str) -> Checkpoint:
@@ -46,6 +46,7 @@ def folder(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("lab") / "artifacts"
     for kind in KINDS:
         checkpoint.save(make(kind), made / f"{kind}_seed11.npz")
+    checkpoint.save(tiny.char_checkpoint(), made / "microgpt_seed42.npz")
     return made
 
 

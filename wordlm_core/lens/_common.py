@@ -58,10 +58,8 @@ def top_probs(
 
 def texts_at_once(model: LanguageModel, length: int) -> int:
     """Return how many texts of so many tokens one forward may take in bounded memory."""
-    config = model.config
-    embedded = 2 * length * config.d_model + 3 * length * model.n_head
     # Of the vocabulary: logits, two distributions, their ratio and difference, and ranks.
-    numbers = embedded + 2 * config.hidden + 6 * config.vocab_size
+    numbers = model.numbers_of(length) + 6 * model.config.vocab_size
     return max(1, _MAX_BYTES // (8 * numbers))
 
 

@@ -16,7 +16,7 @@ from wordlm_core.errors import ConfigError, TextError
 from wordlm_core.lens._common import TokenProb, largest, texts_at_once, top_probs
 from wordlm_core.lens.attention import require_attention
 from wordlm_core.models.base import LanguageModel, log_softmax
-from wordlm_core.text import BOS, PAD, SPECIALS, UNK, UNK_ID, normalise
+from wordlm_core.text import BOS, PAD, SPECIALS, UNK, normalise
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 # Log-ratios below this go through a series: their terms would cancel.
@@ -153,8 +153,8 @@ def ablate(
         model: Any family.
         vocabulary: The model's.
         probe: The text.
-        replacement: `<UNK>` (None) or a word. A position that already holds it reads 0
-            exactly.
+        replacement: A token, or None for `<UNK>`; a vocabulary without `<UNK>` then deletes.
+            A position that already holds it reads 0 exactly.
         delete: Take the position out; the others close up and nothing that was cut off on
             the left comes back.
         top: Length of `prediction` and of each `changes` (>= 1).
@@ -310,11 +310,13 @@ def _stand_in(vocabulary: Vocabulary, replacement: str | None, delete: bool) -> 
         if replacement is not None:
             raise TextError("a word is either replaced or deleted, not both")
         return None
-    typed = UNK if replacement is None else normalise(replacement).upper()
-    if replacement is None or typed == UNK:
-        return UNK_ID
+    if replacement is None:
+        return vocabulary.unknown_id
+    typed = normalise(replacement).upper()
+    if typed == UNK and vocabulary.unknown_id is not None:
+        return vocabulary.unknown_id
     if typed in SPECIALS:
-        raise TextError(f"{typed} cannot take a word's place here: choose a word or delete")
+        raise TextError(f"{typed} cannot take a token's place here: choose another or delete")
     return vocabulary.word_id(replacement)
 
 

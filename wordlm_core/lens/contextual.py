@@ -68,9 +68,11 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
 ) -> ContextPair:
     """Compare one word's lookup and contextual rows at two places.
 
-    A contextual row is lookup row + position row + what attention brought in (of the last
-    layer). A text fills the last slots of the window, so words at different distances from
-    the end stand in different slots, and part of a difference can be position alone. The two
+    A contextual row is the residual stream + what attention brought in (of the last layer);
+    in one layer the stream before it is lookup row + position row. A word model's text fills
+    the last slots of the window, so words at different distances from the end stand in
+    different slots (microgpt counts from the start), and part of a difference can be position
+    alone. The two
     parts are vectors: their lengths do not add up to the whole, their shares along it do.
     Where attention looks depends on position too. Contextual rows live in the same space as
     lookup rows but were never trained to be near one: their neighbours are a reading aid.
@@ -108,7 +110,7 @@ def compare(  # noqa: PLR0913, PLR0917 (two places, each a text and a position)
     before_a, before_b = a.residual[position_a], b.residual[position_b]
     moved, change = before_a - before_b, row_a - row_b
     added = change - moved
-    table = model.weights["token_embedding.weight"]
+    table = model.weights[model.embedding_name]
     near_a, near_b, near_lookup = (
         nearest_to(row, table, vocabulary, top, exclude=(int(probe_a.ids[position_a]),))
         for row in (row_a, row_b, lookup_a)

@@ -1,8 +1,7 @@
 """Logit view: which next tokens attention and the MLP promote and push down.
 
-A family that ends logits = W2 relu(W1 c + b1) + b2 reads its logits from the contextual row c
-alone. What attention does is therefore a difference of two sets of logits, and what the MLP
-does is a sum over its hidden units.
+What attention does is a difference of two sets of logits, with its heads and without them;
+what the last MLP adds directly to the logits is a sum over its hidden units.
 """
 
 from dataclasses import dataclass
@@ -84,17 +83,18 @@ def logit_view(
 ) -> LogitView:
     """Return which tokens the attention update and the MLP promote and push down.
 
-    - attention: logits(c) - logits(x), where x is the row that attention reads (lookup row
-      plus position row) and c = x + all head updates.
-    - a head: logits(c) - logits(c without its update): leave one out.
-    - the MLP: W2 h, the sum over hidden units i of h_i W2[:, i].
+    - attention: the logits less those with every head writing zero, in every layer.
+    - a head: the logits less those with this head writing zero: leave one out.
+    - the MLP (of the last layer): W2 h, the sum over hidden units i of h_i W2[:, i]. W2 is the
+      vocabulary head of a word model; of microgpt it is lm_head mlp_fc2.
 
     Only differences between tokens count: a constant added to all logits changes no
     probability. So each shift is shown less its mean over the vocabulary: what is promoted
-    gained more than tokens do on average. Left out: that mean, and the bias b2, which does
-    not depend on the text. The ReLU makes the parts interact, so heads do not add up to
-    `attention`. Only the last slot of the window was trained to predict; earlier positions
-    show the same weights where nobody asked.
+    gained more than tokens do on average. Left out: that mean; of a word model the bias b2,
+    which does not depend on the text; of microgpt the residual stream's own way to the
+    logits, past the MLP. The ReLU makes the parts interact, so heads do not add up to
+    `attention`. Of a word model's window only the last slot was trained to predict; earlier
+    positions show the same weights where nobody asked.
 
     Args:
         model: Any family.
@@ -114,7 +114,7 @@ def logit_view(
     """
     position = position_in(probe, position)
     trace = model.trace(probe.ids)
-    hidden, columns = trace.hidden[position], model.weights["vocab_head.weight"]
+    hidden, columns = trace.hidden[position], model.hidden_readout()
     strength = hidden * columns.std(axis=0)
     pushes = [_push(s, vocabulary, top) for s in _attention_shifts(model, trace, position)]
     return LogitView(
@@ -142,15 +142,11 @@ def _attention_shifts(
     model: LanguageModel, trace: Trace, position: int
 ) -> Float[np.ndarray, "rows vocab"]:
     """Return the shift of all heads together, then of each; no rows without attention."""
-    if trace.head_updates is None:
+    heads = [(layer, head) for layer in range(model.n_layer) for head in range(model.n_head)]
+    if not heads:
         return np.empty((0, trace.logits.shape[1]), trace.logits.dtype)
-    assert trace.residual is not None
-    assert trace.contextual is not None
-    updates = trace.head_updates[:, :, position].reshape(-1, trace.contextual.shape[1])
-    whole = trace.contextual[position]
-    without = np.concatenate([trace.residual[position][None], whole - updates])
-    logits = model.readout(np.concatenate([whole[None], without]))
-    return logits[0] - logits[1:]
+    sets = [heads, *([head] for head in heads)]
+    return trace.logits[position] - model.logits_without(trace, position, sets)
 
 
 def _push(shifts: Float[np.ndarray, " vocab"], vocabulary: Vocabulary, top: int) -> Push:

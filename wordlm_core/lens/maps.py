@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.lens.trajectory import Trajectory, fit, trajectory
-from wordlm_core.text import FIRST_LEXICAL_ID
 
 _LOW, _HIGH = 1, 99
 
@@ -85,7 +84,7 @@ def cloud(checkpoints: Sequence[Checkpoint], *, axes: int = 2, sample: int = 100
     steps: list[CloudStep] = []
     for index, checkpoint in enumerate(checkpoints):
         for label in checkpoint.steps:
-            rows = checkpoint.embedding_at(label)[FIRST_LEXICAL_ID:]
+            rows = checkpoint.embedding_at(label)[checkpoint.vocabulary.lexical]
             placed = (rows - on.mean) @ on.basis.T
             coords.append(placed)
             points = placed[:: max(1, len(placed) // sample)]

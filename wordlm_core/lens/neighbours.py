@@ -10,7 +10,6 @@ from jaxtyping import Float
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import TextError
 from wordlm_core.lens._common import largest
-from wordlm_core.text import FIRST_LEXICAL_ID
 from wordlm_core.vocabulary import Vocabulary
 
 # Shorter rows have no direction worth the name: those never trained, or padding.
@@ -118,8 +117,9 @@ def nearest_to(
     """
     rows, target = table.astype(np.float64), vector.astype(np.float64)
     lengths, length = np.linalg.norm(rows, axis=1), np.linalg.norm(target)
-    allowed = lengths >= _TINY
-    allowed[[*range(FIRST_LEXICAL_ID), *exclude]] = False
+    allowed = np.zeros(len(table), dtype=bool)
+    allowed[vocabulary.lexical] = lengths[vocabulary.lexical] >= _TINY
+    allowed[list(exclude)] = False
     ids = np.flatnonzero(allowed)
     if length < _TINY or not len(ids):
         return ()

@@ -1,6 +1,7 @@
 """Sampling: what temperature, top-k and top-p do to the next-token distribution."""
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,11 +12,10 @@ from jaxtyping import Float, Int
 from wordlm_core.errors import ConfigError
 from wordlm_core.lens._common import TokenProb, texts_at_once, top_probs
 from wordlm_core.models.base import LanguageModel, check_sizes, peak, softmax
-from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 MAX_TOKENS, MAX_SAMPLES, MAX_DRAWS = 10_000, 10_000, 100_000
-_NEVER_DRAWN = [PAD_ID, BOS_ID, UNK_ID]
+Probabilities = Callable[[Int[np.ndarray, "text pos"]], Float[np.ndarray, "text vocab"]]
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Sample:
     """One drawn continuation, without the text it continues.
 
     Attributes:
-        text: The new words joined by blanks.
-        tokens: The new tokens; `<EOS>` is not among them.
+        text: The new tokens as one text: words with blanks between them, or characters.
+        tokens: The new tokens; the one that ends a document is not among them.
         ids: Their ids.
-        ended: Whether `<EOS>` was drawn after them; else the sample was cut at its length.
+        ended: Whether that one was drawn after them; else the sample was cut at its length.
     """
 
     text: str
@@ -72,9 +72,10 @@ def next_distribution(
 ) -> Distribution:
     """Return the distribution that the next token is drawn from.
 
-    softmax(logits / temperature) over all tokens but `<PAD>`, `<BOS>` and `<UNK>`; then the
-    `top_k` likeliest are kept; then, of these, the fewest whose share reaches `top_p`; what
-    is left is scaled to sum to 1. It says nothing about how good the cut-off tokens were.
+    softmax(logits / temperature) over all tokens that can be drawn (of a word vocabulary, all
+    but `<PAD>`, `<BOS>` and `<UNK>`); then the `top_k` likeliest are kept; then, of these, the
+    fewest whose share reaches `top_p`; what is left is scaled to sum to 1. It says nothing
+    about how good the cut-off tokens were.
 
     Args:
         logits: Of one position.
@@ -91,8 +92,9 @@ def next_distribution(
         Top-p: Holtzman et al. 2020, arXiv:1904.09751.
     """
     _check(temperature, top_k, top_p)
-    (probs,) = _probabilities(logits[None], temperature, top_k, top_p)
-    (alone,) = _probabilities(logits[None], temperature, None, None)
+    can_be_drawn = _drawable(logits[None], vocabulary)
+    (probs,) = _probabilities(can_be_drawn, temperature, top_k, top_p)
+    (alone,) = _probabilities(can_be_drawn, temperature, None, None)
     kept = probs[probs > 0]
     entropy = max(0.0, float(-(kept * np.log(kept)).sum()))
     return Distribution(
@@ -116,7 +118,7 @@ def distribution_after(  # noqa: PLR0913 (one keyword a control)
     sample's next word from.
 
     Args:
-        model: Any word model.
+        model: Any family.
         vocabulary: The model's.
         probe: The text.
         drawn: Ids that were appended to it; past the context the window slides.
@@ -151,12 +153,17 @@ def generate(  # noqa: PLR0913 (one keyword a control)
 ) -> tuple[Sample, ...]:
     """Draw continuations of a text.
 
-    Past the context the window slides: the model reads the last `context_length` ids. A
-    sample ends before `<EOS>` or after `max_tokens`. Each sample has a generator of its own,
-    spawned from the seed: sample i depends on the seed and on i, not on how many are drawn.
+    A word model slides past its context: it reads the last `context_length` ids. A sample
+    ends before the token that ends a document or after `max_tokens`. Each sample has a
+    generator of its own, spawned from the seed: sample i depends on the seed and on i, not on
+    how many are drawn.
+
+    microgpt does not slide: a sample ends where the context is full. As in the original, all
+    samples are drawn one after the other from one `random.Random(seed)`, so sample i does not
+    depend on how many are drawn after it.
 
     Args:
-        model: Any word model.
+        model: Any family.
         vocabulary: The model's.
         probe: The text to continue, or None to begin a document.
         temperature: See `next_distribution`, like `top_k` and `top_p`.
@@ -175,38 +182,58 @@ def generate(  # noqa: PLR0913 (one keyword a control)
     check_sizes(samples_times_max_tokens=(samples * max_tokens, MAX_DRAWS))
     if seed < 0:
         raise ConfigError(f"the seed must be 0 or more, not {seed}")
-    start = [BOS_ID] if probe is None else [int(i) for i in probe.ids]
-    generators = np.random.default_rng(seed).spawn(samples)
-    size = texts_at_once(model, model.config.context_length)
+    start = [vocabulary.bos_id] if probe is None else [int(i) for i in probe.ids]
+    context_length = model.config.context_length
 
     def probabilities(texts: Int[np.ndarray, "text pos"]) -> Float[np.ndarray, "text vocab"]:
-        return _probabilities(model.last_logits(texts), temperature, top_k, top_p)
+        logits = _drawable(model.last_logits(texts), vocabulary)
+        return _probabilities(logits, temperature, top_k, top_p)
 
+    plan = _Plan(probabilities, start, vocabulary.end_id, context_length, max_tokens)
+    if not model.slides:
+        stream = random.Random(seed)
+        return tuple(_sample(_draw_one(plan, stream), vocabulary) for _ in range(samples))
+    generators = np.random.default_rng(seed).spawn(samples)
+    size = texts_at_once(model, context_length)
     drawn: list[list[int]] = []
     for first in range(0, samples, size):
-        some = generators[first : first + size]
-        drawn += _draw(probabilities, start, some, model.config.context_length, max_tokens)
+        drawn += _draw_together(plan, generators[first : first + size])
     return tuple(_sample(ids, vocabulary) for ids in drawn)
 
 
-def _draw(
-    probabilities: Callable[[Int[np.ndarray, "text pos"]], Float[np.ndarray, "text vocab"]],
-    start: list[int],
-    generators: Sequence[np.random.Generator],
-    context_length: int,
-    max_tokens: int,
-) -> list[list[int]]:
-    """Return one continuation a generator, all drawn side by side."""
+@dataclass(frozen=True)
+class _Plan:
+    """What a draw goes by."""
+
+    probabilities: Probabilities
+    start: list[int]
+    end_id: int
+    context_length: int
+    max_tokens: int
+
+
+def _draw_one(plan: _Plan, stream: random.Random) -> list[int]:
+    """Return one continuation that ends where the context is full."""
+    ids: list[int] = []
+    room = min(plan.max_tokens, plan.context_length + 1 - len(plan.start))
+    while len(ids) < room and plan.end_id not in ids[-1:]:
+        (probs,) = plan.probabilities(np.array([plan.start + ids]))
+        ids += stream.choices(range(len(probs)), weights=probs.tolist())
+    return ids
+
+
+def _draw_together(plan: _Plan, generators: Sequence[np.random.Generator]) -> list[list[int]]:
+    """Return one continuation a generator, all drawn side by side, past the context."""
     drawn: list[list[int]] = [[] for _ in generators]
     running = list(range(len(generators)))
-    for _ in range(max_tokens):
-        texts = [(start + drawn[i])[-context_length:] for i in running]
-        shares = np.cumsum(probabilities(np.array(texts)), axis=1)
+    for _ in range(plan.max_tokens):
+        texts = [(plan.start + drawn[i])[-plan.context_length :] for i in running]
+        shares = np.cumsum(plan.probabilities(np.array(texts)), axis=1)
         shares /= shares[:, -1:]
         points = np.array([generators[i].random() for i in running])
         for i, token_id in zip(running, (shares <= points[:, None]).sum(axis=1), strict=True):
             drawn[i].append(int(token_id))
-        running = [i for i in running if drawn[i][-1] != EOS_ID]
+        running = [i for i in running if drawn[i][-1] != plan.end_id]
         if not running:
             break
     return drawn
@@ -221,18 +248,25 @@ def _check(temperature: float, top_k: int | None, top_p: float | None) -> None:
         raise ConfigError(f"top-p must be above 0 and at most 1, not {top_p}")
 
 
+def _drawable(
+    logits: Float[np.ndarray, "text vocab"], vocabulary: Vocabulary
+) -> Float[np.ndarray, "text vocab"]:
+    """Return logits with -inf at what a sample cannot hold."""
+    drawable = logits.astype(np.float64)
+    drawable[:, vocabulary.never_drawn] = -np.inf
+    return drawable
+
+
 def _probabilities(
     logits: Float[np.ndarray, "text vocab"],
     temperature: float,
     top_k: int | None,
     top_p: float | None,
 ) -> Float[np.ndarray, "text vocab"]:
-    """Return `next_distribution` of each row."""
-    open_logits = logits.astype(np.float64)
-    open_logits[:, _NEVER_DRAWN] = -np.inf
+    """Return `next_distribution` of each row of what can be drawn."""
     # The largest becomes 0 before the division, so that a tiny temperature overflows to
     # -inf (probability 0) and never to inf - inf.
-    below = open_logits - peak(open_logits)
+    below = logits - peak(logits)
     if temperature == 0:
         return (np.arange(below.shape[1]) == below.argmax(axis=1)[:, None]).astype(np.float64)
     with np.errstate(over="ignore"):
@@ -264,7 +298,7 @@ def _keep(
 
 
 def _sample(ids: list[int], vocabulary: Vocabulary) -> Sample:
-    ended = ids[-1] == EOS_ID
+    ended = ids[-1] == vocabulary.end_id
     words = tuple(ids[:-1] if ended else ids)
     tokens = tuple(vocabulary.itos[i] for i in words)
-    return Sample(text=" ".join(tokens), tokens=tokens, ids=words, ended=ended)
+    return Sample(text=vocabulary.joined(tokens), tokens=tokens, ids=words, ended=ended)

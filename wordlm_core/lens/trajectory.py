@@ -10,7 +10,6 @@ from jaxtyping import Float
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.models.base import require_finite
-from wordlm_core.text import FIRST_LEXICAL_ID
 
 
 @dataclass(frozen=True)
@@ -247,12 +246,12 @@ def _check(checkpoints: Sequence[Checkpoint], axes: int) -> None:
     for checkpoint in checkpoints:
         if not checkpoint.steps:
             raise CheckpointError(f"{checkpoint.name} stores no embeddings over training")
-        if len(checkpoint.vocabulary) <= FIRST_LEXICAL_ID:
+        if not checkpoint.vocabulary.itos[checkpoint.vocabulary.lexical]:
             raise CheckpointError(f"the vocabulary of {checkpoint.name} holds no words")
 
 
 def _moments(index: int, checkpoint: Checkpoint, label: str) -> _Table:
-    lexical = checkpoint.embedding_at(label)[FIRST_LEXICAL_ID:]
+    lexical = checkpoint.embedding_at(label)[checkpoint.vocabulary.lexical]
     mean = lexical.mean(axis=0)
     centred = lexical - mean
     return _Table(index, label, len(lexical), mean, centred.T @ centred)

@@ -1,7 +1,9 @@
 """Model families: one module each, found by folder scan.
 
-A family's module offers a model class (see `base.LanguageModel`) and, for word models, the
-functions `config_for`, `build`, `initial_weights` and `training_hidden` that the trainer uses.
+A family's module offers a model class (see `base.LanguageModel`) as `MODEL`; `KINDS`, the
+checkpoint kinds that are its; `DEFAULTS`, its training settings where they differ; and the
+functions `config_for`, `build`, `initial_weights`, with `training_hidden` (word models) or
+`forward` and `backward` (microgpt) for the trainers.
 """
 
 import importlib
@@ -18,6 +20,11 @@ def families() -> dict[str, ModuleType]:
         for module in pkgutil.iter_modules(__path__)
         if module.name != "base" and not module.name.startswith("_")
     }
+
+
+def by_kind() -> dict[str, ModuleType]:
+    """Return the family's module of each checkpoint kind."""
+    return {kind: module for module in families().values() for kind in module.KINDS}
 
 
 def family(name: str) -> ModuleType:

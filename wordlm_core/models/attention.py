@@ -12,9 +12,9 @@ training never asked for a prediction.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -27,6 +27,9 @@ from wordlm_core.vocabulary import MAX_VOCAB_SIZE
 
 if TYPE_CHECKING:
     import torch
+
+KINDS = ("attention", "multihead")
+DEFAULTS: Mapping[str, Any] = {"lr": 3e-3, "weight_decay": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,14 @@ class AttentionConfig:
                 f"{self.n_head} heads do not divide a query width of {self.d_k} and a value "
                 f"width of {self.d_v}"
             )
-        base.check_budget(self.shapes, self.context_length, n_head=self.n_head)
+        base.check_budget(self, n_head=self.n_head)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every weight, in state order."""
         position = {"position_embedding.weight": (self.context_length, self.d_model)}
         return {
-            "token_embedding.weight": (self.vocab_size, self.d_model),
+            base.EMBEDDING: (self.vocab_size, self.d_model),
             **(position if self.positions else {}),
             "W_Q.weight": (self.d_k, self.d_model),
             "W_K.weight": (self.d_k, self.d_model),
@@ -93,6 +96,9 @@ class AttentionModel:
     """A one-layer attention model with read-only weights."""
 
     family: ClassVar[str] = "attention"
+    embedding_name: ClassVar[str] = base.EMBEDDING
+    slides: ClassVar[bool] = True
+    trained_on: ClassVar[Literal["last", "every"]] = "last"
     n_layer = 1
 
     def __init__(self, config: AttentionConfig, weights: Mapping[str, np.ndarray]) -> None:
@@ -112,7 +118,7 @@ class AttentionModel:
 
     @classmethod
     def from_weights(
-        cls, weights: Weights, *, n_head: int, context_length: int | None = None
+        cls, weights: Weights, *, n_head: int, context_length: int | None = None, **_: Any
     ) -> "AttentionModel":
         """Infer the sizes from the arrays and build the model.
 
@@ -121,7 +127,7 @@ class AttentionModel:
             n_head: Heads; the arrays cannot tell.
             context_length: Needed only without a position table.
         """
-        vocab_size, d_model = base.matrix(weights, "token_embedding.weight").shape
+        vocab_size, d_model = base.matrix(weights, base.EMBEDDING).shape
         positions = "position_embedding.weight" in weights
         if positions:
             context_length = base.matrix(weights, "position_embedding.weight").shape[0]
@@ -143,7 +149,7 @@ class AttentionModel:
     def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
         """Run one probe and keep everything."""
         base.check_probe(ids, self.config.context_length)
-        embed = self.weights["token_embedding.weight"][ids]
+        embed = self.weights[base.EMBEDDING][ids]
         residual = self._add_positions(embed)
         queries, keys, values = (
             self._by_head(residual @ self.weights[f"{name}.weight"].T)
@@ -181,7 +187,7 @@ class AttentionModel:
         """
         base.check_probe(ids, self.config.context_length)
         config = self.config
-        residual = self._add_positions(self.weights["token_embedding.weight"][ids])
+        residual = self._add_positions(self.weights[base.EMBEDDING][ids])
         mixed = self._attention_of_last(residual) @ residual
         value_weights = self.weights["W_V.weight"].reshape(config.n_head, -1, config.d_model)
         mixed_values = mixed.swapaxes(0, 1) @ value_weights.swapaxes(1, 2)
@@ -194,15 +200,32 @@ class AttentionModel:
     ) -> Float[np.ndarray, "layer head key"] | None:
         """Return the last query's row of `trace(ids).attention`, at a fraction of the cost."""
         base.check_probe(ids, self.config.context_length)
-        return self._attention_of_last(
-            self._add_positions(self.weights["token_embedding.weight"][ids[None]])
-        )
+        return self._attention_of_last(self._add_positions(self.weights[base.EMBEDDING][ids[None]]))
 
     def readout(
         self, contextual: Float[np.ndarray, "batch d_model"]
     ) -> Float[np.ndarray, "batch vocab"]:
         """Return the logits that the layers after attention make of residual rows."""
         return self._head(self._hidden(contextual))
+
+    def hidden_readout(self) -> Float[np.ndarray, "vocab hidden"]:
+        """Return the head's matrix: what each hidden unit adds to the logits."""
+        return self.weights["vocab_head.weight"]
+
+    def logits_without(
+        self, trace: Trace, position: int, sets: Sequence[HeadSet]
+    ) -> Float[np.ndarray, "sets vocab"]:
+        """Return the logits at a position with each set of heads writing zero."""
+        assert trace.contextual is not None
+        assert trace.head_updates is not None
+        updates = trace.head_updates[0, :, position]
+        off = np.array([[(0, head) in each for head in range(self.n_head)] for each in sets])
+        return self.readout(trace.contextual[position] - off @ updates)
+
+    def numbers_of(self, length: int) -> int:
+        """Return about how many numbers one text of this length holds in a forward."""
+        config = self.config
+        return 2 * length * config.d_model + 3 * length * config.n_head + 2 * config.hidden
 
     def _attention_of_last(
         self, residual: Float[np.ndarray, "batch pos d_model"]
@@ -292,7 +315,7 @@ def training_hidden(
     from wordlm_core.models._torch_ops import attend_last, lookup  # noqa: PLC0415
 
     n_head, d_model = config.n_head, config.d_model
-    table, positions = weights["token_embedding.weight"], weights.get("position_embedding.weight")
+    table, positions = weights[base.EMBEDDING], weights.get("position_embedding.weight")
     embed, last = lookup(table, ids), lookup(table, ids[:, -1])
     if positions is None:
         positions = table.new_zeros(ids.shape[1], d_model)

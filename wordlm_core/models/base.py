@@ -11,7 +11,7 @@ in `training_hidden`, which imports torch inside.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +20,8 @@ from wordlm_core.errors import CheckpointError, ConfigError, TextError
 
 Weights = Mapping[str, np.ndarray]
 HeadSet = Sequence[tuple[int, int]]
+
+EMBEDDING = "token_embedding.weight"  # of the word models
 
 MAX_CONTEXT, MAX_WIDTH, MAX_HIDDEN, MAX_HEADS = 4096, 4096, 16_384, 64
 MAX_PARAMETERS = 8_000_000
@@ -86,7 +88,8 @@ class Trace:
     Attributes:
         ids: Token ids.
         embed: Lookup rows of the tokens, before any position is added.
-        residual: What attention reads: lookup row plus position row.
+        residual: Residual stream before attention (of the last layer): in one layer, lookup
+            row plus position row, which microgpt normalises first.
         queries: Query vectors. None for the MLP, like all fields up to `contextual`.
         keys: Key vectors.
         values: Value vectors (their width may differ from `d_head`).
@@ -94,7 +97,7 @@ class Trace:
         attention: After mask and softmax: rows sum to 1, entries right of the diagonal are 0.
         head_updates: What each head adds to the residual stream, W_O already applied.
         contextual: Residual stream after attention and its residual add (of the last layer).
-        hidden: The MLP's activations after its ReLU.
+        hidden: The MLP's activations after its ReLU (of the last layer).
         logits: Next-token logits at every position.
     """
 
@@ -118,11 +121,17 @@ class LanguageModel(Protocol):
 
     Attributes:
         family: Name for `--family`; the module's name.
+        embedding_name: State name of the table whose rows are the lookup rows.
+        slides: Whether generation goes on past the context, over the last tokens.
+        trained_on: The positions of a text whose predictions were trained.
         config: Sizes, a frozen dataclass.
         weights: Read-only arrays by state name.
     """
 
     family: ClassVar[str]
+    embedding_name: ClassVar[str]
+    slides: ClassVar[bool]
+    trained_on: ClassVar[Literal["last", "every"]]
     config: Any
     weights: Weights
 
@@ -141,9 +150,22 @@ class LanguageModel(Protocol):
         """Return heads a layer, 0 for the MLP."""
         ...
 
+    def hidden_readout(self) -> Float[np.ndarray, "vocab hidden"]:
+        """Return what each hidden unit adds directly to the logits, per activation."""
+        ...
+
     @classmethod
-    def from_weights(cls, weights: Weights, *, n_head: int) -> "LanguageModel":
-        """Infer the sizes from the arrays, check every shape, build the model."""
+    def from_weights(
+        cls, weights: Weights, *, n_head: int, context_length: int | None, positions: bool
+    ) -> "LanguageModel":
+        """Infer the sizes from the arrays, check every shape, build the model.
+
+        Args:
+            weights: Arrays by state name.
+            n_head: What a file says of heads, and so on; a family takes what it needs.
+            context_length: Of the window.
+            positions: Whether positions are added.
+        """
         ...
 
     def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
@@ -170,6 +192,20 @@ class LanguageModel(Protocol):
         Raises:
             CheckpointError: The family has no residual stream.
         """
+        ...
+
+    def logits_without(
+        self, trace: Trace, position: int, sets: Sequence[HeadSet]
+    ) -> Float[np.ndarray, "sets vocab"]:
+        """Return the logits at a position of a trace with each set of heads writing zero.
+
+        Raises:
+            CheckpointError: The family has no heads.
+        """
+        ...
+
+    def numbers_of(self, length: int) -> int:
+        """Return about how many numbers one text holds in `last_logits`, its logits apart."""
         ...
 
 
@@ -225,31 +261,27 @@ def check_sizes(**sizes: tuple[int, int]) -> None:
             raise ConfigError(f"{name.replace('_', ' ')} must be 1 to {limit:,}, not {size:,}")
 
 
-def check_budget(
-    shapes: Mapping[str, tuple[int, ...]], context_length: int, *, n_head: int = 0
-) -> None:
+def check_budget(config: Any, *, n_head: int = 0) -> None:
     """Refuse a model that would be too large for a page: a small file can ask for much.
 
     Args:
-        shapes: Of every weight.
-        context_length: Slots of the window.
-        n_head: Heads.
+        config: Sizes of a family: `shapes`, `context_length`, `d_model`, `hidden`,
+            `vocab_size`.
+        n_head: Heads of all layers together.
 
     Raises:
         ConfigError: Which product of sizes is beyond its limit.
     """
-    vocab_size, d_model = shapes["token_embedding.weight"]
-    (hidden,) = shapes["hidden_layer.bias"]
-    parameters = sum(math.prod(shape) for shape in shapes.values())
+    parameters = sum(math.prod(shape) for shape in config.shapes.values())
     check_sizes(parameters=(parameters, MAX_PARAMETERS))
-    context = context_length
+    context, width = config.context_length, config.d_model
     products = {
         # A softmax makes several copies of the scores; an ablation is computed in parts.
         "context x context x heads": (context * context * n_head, _MAX_NUMBERS // 4),
-        "context x context x width": (context * context * d_model, _MAX_NUMBERS * 4),
-        "context x heads x width": (context * n_head * d_model, _MAX_NUMBERS),
-        "context x hidden": (context * hidden, _MAX_NUMBERS),
-        "context x vocabulary": (context * vocab_size, _MAX_NUMBERS),
+        "context x context x width": (context * context * width, _MAX_NUMBERS * 4),
+        "context x heads x width": (context * n_head * width, _MAX_NUMBERS),
+        "context x hidden": (context * config.hidden, _MAX_NUMBERS),
+        "context x vocabulary": (context * config.vocab_size, _MAX_NUMBERS),
     }
     for name, (size, limit) in products.items():
         if size > limit:

@@ -4,9 +4,9 @@ After Bengio et al. 2003 (JMLR 3:1137-1155), without its direct connections. A t
 than the window is padded on the left with `<PAD>`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,9 @@ from wordlm_core.vocabulary import MAX_VOCAB_SIZE
 
 if TYPE_CHECKING:
     import torch
+
+KINDS = ("mlp",)
+DEFAULTS: Mapping[str, Any] = {"lr": 1e-3, "weight_decay": 1e-4}
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,13 @@ class MLPConfig:
             d_model=(self.d_model, base.MAX_WIDTH),
             hidden=(self.hidden, base.MAX_HIDDEN),
         )
-        base.check_budget(self.shapes, self.context_length)
+        base.check_budget(self)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every weight, in state order."""
         return {
-            "token_embedding.weight": (self.vocab_size, self.d_model),
+            base.EMBEDDING: (self.vocab_size, self.d_model),
             "hidden_layer.weight": (self.hidden, self.context_length * self.d_model),
             "hidden_layer.bias": (self.hidden,),
             "vocab_head.weight": (self.vocab_size, self.hidden),
@@ -56,6 +59,9 @@ class MLPModel:
     """A fixed-window MLP with read-only weights."""
 
     family: ClassVar[str] = "mlp"
+    embedding_name: ClassVar[str] = base.EMBEDDING
+    slides: ClassVar[bool] = True
+    trained_on: ClassVar[Literal["last", "every"]] = "last"
     n_layer = 0
     n_head = 0
     kind = "mlp"
@@ -66,9 +72,9 @@ class MLPModel:
         self.weights: Weights = base.freeze(weights)
 
     @classmethod
-    def from_weights(cls, weights: Weights, *, n_head: int = 0) -> "MLPModel":
-        """Infer the sizes from the arrays and build the model."""
-        vocab_size, d_model = base.matrix(weights, "token_embedding.weight").shape
+    def from_weights(cls, weights: Weights, **_: Any) -> "MLPModel":
+        """Infer the sizes from the arrays, which say all there is, and build the model."""
+        vocab_size, d_model = base.matrix(weights, base.EMBEDDING).shape
         hidden, flat = base.matrix(weights, "hidden_layer.weight").shape
         if d_model == 0 or flat % d_model:
             raise CheckpointError(
@@ -81,7 +87,7 @@ class MLPModel:
     def trace(self, ids: Int[np.ndarray, " pos"]) -> Trace:
         """Run every prefix of `ids` as a window of its own."""
         base.check_probe(ids, self.config.context_length)
-        embed = self.weights["token_embedding.weight"][ids]
+        embed = self.weights[base.EMBEDDING][ids]
         hidden = np.concatenate([self._hidden(prefix[None]) for prefix in base.prefixes(ids)])
         return Trace(
             ids=ids,
@@ -115,8 +121,22 @@ class MLPModel:
         """Refuse: nothing here carries a position's row from layer to layer."""
         raise CheckpointError("the MLP has no residual stream to read out")
 
+    def hidden_readout(self) -> Float[np.ndarray, "vocab hidden"]:
+        """Return the head's matrix: what each hidden unit adds to the logits."""
+        return self.weights["vocab_head.weight"]
+
+    def logits_without(
+        self, trace: Trace, position: int, sets: Sequence[HeadSet]
+    ) -> Float[np.ndarray, "sets vocab"]:
+        """Refuse: there are no heads."""
+        raise CheckpointError("the MLP has no heads to switch off")
+
+    def numbers_of(self, length: int) -> int:
+        """Return about how many numbers one text of this length holds in a forward."""
+        return 2 * length * self.config.d_model + 2 * self.config.hidden
+
     def _hidden(self, ids: Int[np.ndarray, "batch pos"]) -> Float[np.ndarray, "batch hidden"]:
-        table, weights = self.weights["token_embedding.weight"], self.weights["hidden_layer.weight"]
+        table, weights = self.weights[base.EMBEDDING], self.weights["hidden_layer.weight"]
         flat = table[ids].reshape(len(ids), -1)
         before = flat @ weights[:, -flat.shape[1] :].T + self.weights["hidden_layer.bias"]
         padding = self.config.context_length - ids.shape[1]
@@ -161,7 +181,7 @@ def training_hidden(
 
     from wordlm_core.models._torch_ops import lookup  # noqa: PLC0415
 
-    embedded = lookup(weights["token_embedding.weight"], ids)
+    embedded = lookup(weights[base.EMBEDDING], ids)
     flat = embedded.flatten(1)
     return F.linear(flat, weights["hidden_layer.weight"], weights["hidden_layer.bias"]).relu()
 

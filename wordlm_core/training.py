@@ -1,0 +1,175 @@
+"""What every training shares: its settings, its progress, and how it ends. No torch.
+
+The trainers are `trainer` (word models, torch) and `gpt_trainer` (microgpt, NumPy).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from wordlm_core import models
+from wordlm_core.checkpoint import RESUME_SUFFIX, Checkpoint
+from wordlm_core.errors import ConfigError, WordLMError
+from wordlm_core.models.base import check_sizes
+
+# The history of a checkpoint must stay well below what its reader accepts.
+MAX_HISTORY_BYTES = 60 * 2**20
+MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
+_MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
+
+
+class NonFiniteLossError(WordLMError):
+    """Training diverged; the last finite state is kept."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """What to train. The defaults are the protocol of the committed attention model.
+
+    `of` fills in those of another family.
+
+    Attributes:
+        family: `mlp`, `attention` or `microgpt`.
+        steps: Optimiser steps.
+        seed: Seed of the initialisation and of the order of the data.
+        n_head: Attention heads (a layer).
+        n_layer: Layers; word models have one.
+        d_model: Width of embeddings.
+        hidden: Width of the hidden layer; None is four times `d_model` (microgpt).
+        context_length: Window, in tokens.
+        lr: Learning rate; microgpt's falls to 0 along a line.
+        weight_decay: AdamW's; microgpt has none.
+        batch: Windows a step; microgpt reads one document.
+        positions: Add a position table.
+        tokens: `word`, or `char` (microgpt).
+        max_vocab: Limit of a word vocabulary, specials included.
+        min_freq: Least count of a kept word.
+        bfloat16_head: Compute a word model's head in bfloat16.
+    """
+
+    family: str = "attention"
+    steps: int = 6000
+    seed: int = 11
+    n_head: int = 1
+    n_layer: int = 1
+    d_model: int = 64
+    hidden: int | None = 256
+    context_length: int = 64
+    lr: float = 3e-3
+    weight_decay: float = 1e-3
+    batch: int = 512
+    positions: bool = True
+    tokens: str = "word"
+    max_vocab: int = 4000
+    min_freq: int = 2
+    bfloat16_head: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        models.family(self.family)
+        check_sizes(steps=(self.steps, _MAX_STEPS), batch=(self.batch, _MAX_BATCH))
+        if not 0 <= self.seed < _MAX_SEED:
+            raise ConfigError(f"the seed must be 0 to {_MAX_SEED - 1:,}, not {self.seed}")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise ConfigError(f"the learning rate must be above 0, not {self.lr}")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise ConfigError(f"the weight decay must be 0 or more, not {self.weight_decay}")
+
+    @classmethod
+    def of(cls, family: str, **given: Any) -> "TrainConfig":
+        """Return a family's settings, with what is given in their place; None means not given.
+
+        Raises:
+            ConfigError: A setting is out of range, or the family has no such choice.
+        """
+        defaults = models.family(family).DEFAULTS
+        said = {name: value for name, value in given.items() if value is not None}
+        settings: dict[str, Any] = {"family": family, **defaults, **said}
+        return cls(**settings)
+
+    def matches(self, stored: Mapping[str, Any]) -> bool:
+        """Return whether a checkpoint's `training` record is of these settings.
+
+        A setting that the record lacks is one of a later version, at its default then.
+        """
+        return all(
+            stored.get(field.name, field.default) == getattr(self, field.name)
+            for field in fields(self)
+        )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of a running training. Losses in nats a token."""
+
+    step: int
+    steps: int
+    train_loss: float
+    validation_loss: float | None
+    tokens_seen: int
+    seconds: float
+
+
+@runtime_checkable
+class Training(Protocol):
+    """The interface of a trainer."""
+
+    config: TrainConfig
+
+    @property
+    def step(self) -> int:
+        """Return how many steps are done."""
+        ...
+
+    def run(
+        self,
+        *,
+        report: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+        save_to: Path | None,
+    ) -> bool:
+        """Train to the end; return False if `should_stop` ended it early."""
+        ...
+
+    def checkpoint(self, *, test: bool = True) -> Checkpoint:
+        """Return the weights to keep, as a checkpoint."""
+        ...
+
+
+def model_config(config: TrainConfig, vocab_size: int) -> Any:
+    """Return the sizes of the model that a training builds.
+
+    Raises:
+        ConfigError: They are out of range, or the heads do not divide the width.
+    """
+    return models.family(config.family).config_for(
+        vocab_size=vocab_size,
+        context_length=config.context_length,
+        d_model=config.d_model,
+        hidden=config.hidden,
+        n_head=config.n_head,
+        n_layer=config.n_layer,
+        positions=config.positions,
+    )
+
+
+def stride(evaluations: int, numbers: int) -> int:
+    """Return at every how many evaluations so many float16 numbers may be kept."""
+    return math.ceil(evaluations * numbers * 2 / MAX_HISTORY_BYTES)
+
+
+def resume_path(out: Path) -> Path:
+    """Return where the state of a training that writes `out` is kept until its end."""
+    return out.with_name(out.name + RESUME_SUFFIX)
+
+
+def perplexity(loss: float) -> float:
+    """Return exp(loss), for a loss in nats a token; capped where a float would overflow."""
+    return math.exp(min(loss, 700.0))
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON can hold, or None."""
+    return value if math.isfinite(value) else None
