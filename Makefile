@@ -45,6 +45,7 @@ check: .venv/.dev  ## lint, format, types, dead links
 bench: .venv/.dev  ## measure the speed claims, as ratios in one run
 	@PYTHONPATH=. $(BIN)/python bench/training_step.py
 	@PYTHONPATH=. $(BIN)/python bench/ablation.py
+	@PYTHONPATH=. $(BIN)/python bench/microgpt.py
 	@PYTHONPATH=. $(BIN)/python bench/app_start.py
 	@PYTHONPATH=. $(BIN)/python bench/pages.py
 

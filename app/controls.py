@@ -295,7 +295,11 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
         of: The first view.
         places: Three columns for the controls.
     """
-    loaded = [c for c in state.library().checkpoints.values() if c.model.n_head > 0]
+    loaded = [
+        candidate
+        for candidate in state.library().checkpoints.values()
+        if candidate.model.n_head > 0 and candidate.vocabulary.tokenizer == of.vocabulary.tokenizer
+    ]
     with places[0]:
         names = ["nothing", *(entry.name for entry in loaded)]
         chosen = choose(st.selectbox, "Compare with", "other", names)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from wordlm_core import checkpoint
-from wordlm_core.lens import attention, receipt
+from wordlm_core.lens import attention, receipt, sampling
+from wordlm_core.models.base import count_parameters
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "artifacts"
 FILES = sorted(p for p in ARTIFACTS.glob("*.npz") if p.name not in checkpoint.NOT_CHECKPOINTS)
@@ -28,7 +29,7 @@ def test_every_checkpoint_loads_and_says_where_it_comes_from(path):
     corpus = loaded.metadata["corpus"]
     assert corpus["licence"] != "unknown"
     assert len(corpus["sha256"]) == 64
-    assert loaded.metadata["training"]["seed"] == 11
+    assert loaded.metadata["training"]["seed"] == (42 if loaded.model.kind == "microgpt" else 11)
     assert loaded.selected_label in loaded.steps
     for label in loaded.whole_steps:
         logits = loaded.model_at(label).last_logits(np.array([[1, 5, 6]]))
@@ -40,6 +41,41 @@ def test_embeddings_are_stored_over_the_whole_training(name):
     loaded = checkpoint.load(ARTIFACTS / f"{name}.npz")
     assert [checkpoint.step_number(label) for label in loaded.steps] == list(range(0, 6001, 750))
     assert len(loaded.whole_steps) >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "loss"),
+    [
+        ("microgpt_seed42", 4192, 2.3050),  # the loss of the scalar original
+        ("microgpt_no_positions_seed42", 4192, 2.334),
+        ("microgpt_2_layers_seed42", 7264, 2.307),
+    ],
+)
+def test_microgpt_can_be_scrubbed_through_its_training(name, parameters, loss):
+    loaded = checkpoint.load(ARTIFACTS / f"{name}.npz")
+    assert [checkpoint.step_number(label) for label in loaded.whole_steps] == list(
+        range(0, 1001, 10)
+    )
+    assert count_parameters(loaded.model.weights) == parameters
+    assert loaded.model.config.positions == ("no_positions" not in name)
+    losses = loaded.metadata["loss_history"]
+    assert len(losses) == 1000
+    assert losses[0] == pytest.approx(math.log(27), abs=0.2)
+    assert np.mean(losses[-200:]) == pytest.approx(loss, abs=6e-4)
+    assert loaded.metadata["corpus"]["items"] == 32_033
+
+
+def test_microgpt_draws_the_names_of_the_scalar_original():
+    loaded = checkpoint.load(ARTIFACTS / "microgpt_seed42.npz")
+    drawn = sampling.generate(
+        loaded.model, loaded.vocabulary, None, temperature=0.5, seed=0, samples=10
+    )
+    names = [sample.text for sample in drawn]
+    assert names == [
+        *("oona", "enan", "sanlie", "zereor", "jane", "tarer", "anaria", "ramia", "asilan"),
+        "sarii",
+    ]
+    assert [loaded.has_seen(name) for name in names].count(True) == 3
 
 
 def test_they_fit_their_budget():

@@ -15,9 +15,10 @@ from tests.ui.conftest import CONTEXT, KINDS, make
 from wordlm_core.lens import attention
 
 ROOT = Path(__file__).resolve().parents[2]
-LENS_PAGES = [page for page in PAGES if page.kind]
+EXPLORE = [page for page in PAGES if page.group == "Explore"]
+LENS_PAGES = [page for page in EXPLORE if page.kind]
 # The others ask for words.
-TEXT_PAGES = [page for page in PAGES if page.address not in ("embeddings", "neighbours")]
+TEXT_PAGES = [page for page in EXPLORE if page.address not in ("embeddings", "neighbours")]
 NOTHING_FOR_THE_MLP = {"attention": "no attention to draw", "context": "no contextual row"}
 TEXTS = {
     "default": None,
@@ -50,6 +51,12 @@ def open_page(address: str = "", **parameters: str) -> AppTest:
         file = next(page.file for page in PAGES if page.address == address)
         at.switch_page(f"../pages/{file}").run()
     return at
+
+
+def pick(at: AppTest, name: str, key: str = "checkpoint") -> None:
+    """Choose a checkpoint by its name."""
+    box = at.selectbox(key)
+    box.set_value(box.options.index(name)).run()
 
 
 def html(at: AppTest) -> str:
@@ -100,7 +107,7 @@ def test_no_text_gives_a_hint_and_no_stale_figure(artifacts, page, text):
 @pytest.mark.parametrize("step", range(3))
 def test_every_checkpoint_at_every_step(artifacts, page, kind, step):
     at = open_page(page.address)
-    at.selectbox("checkpoint").set_value(KINDS.index(kind)).run()
+    pick(at, f"{kind}_seed11")
     if page.address != "embeddings":  # which shows all steps
         at.select_slider("step").set_value(step).run()
     shown = is_fine(at)
@@ -108,6 +115,69 @@ def test_every_checkpoint_at_every_step(artifacts, page, kind, step):
         assert NOTHING_FOR_THE_MLP[page.address] in said(at)
     else:
         assert shown
+
+
+@pytest.mark.parametrize("page", LENS_PAGES, ids=lambda page: page.title)
+@pytest.mark.parametrize("step", range(3))
+def test_every_lens_opens_a_model_of_characters(artifacts, page, step):
+    at = open_page(page.address, checkpoint="microgpt_seed42")
+    if page.address != "embeddings":
+        at.select_slider("step").set_value(step).run()
+    assert is_fine(at)
+    assert specs(at)
+
+
+@pytest.mark.parametrize("page", TEXT_PAGES[1:], ids=lambda page: page.title)
+@pytest.mark.parametrize("text", ["nina", "a", "anna" * 40, "  eva  "])
+def test_any_name_of_known_letters_gives_figures(artifacts, page, text):
+    at = open_page(page.address, checkpoint="microgpt_seed42")
+    at.text_input("text").set_value(text).run()
+    if page.address == "context":
+        at.text_input("second").set_value("nevada").run()
+    assert is_fine(at)
+    assert specs(at)
+
+
+@pytest.mark.parametrize("page", TEXT_PAGES[1:], ids=lambda page: page.title)
+@pytest.mark.parametrize(
+    ("text", "place"), [("mary-jane", 4), ("Emma", 1), ("anna\u2423", 5), ("<UNK>", 1), ("ev 1", 3)]
+)
+def test_a_strange_character_is_named_with_its_place(artifacts, page, text, place):
+    at = open_page(page.address, checkpoint="microgpt_seed42")
+    at.text_input("text").set_value(text).run()
+    is_fine(at)
+    assert f"(character {place}) is none of the" in said(at)
+    assert not specs(at)
+
+
+def test_each_kind_of_model_keeps_its_own_text(artifacts):
+    at = open_page("attention")
+    at.text_input("text").set_value(TEXTS["repeated"]).run()
+    pick(at, "microgpt_seed42")
+    assert at.text_input("text").value == "emma"
+    at.text_input("text").set_value("nina").run()
+    pick(at, "multihead_seed11")
+    assert at.text_input("text").value == TEXTS["repeated"]
+    pick(at, "microgpt_seed42")
+    assert at.text_input("text").value == "nina"
+    assert is_fine(at)
+
+
+def test_a_link_with_a_name_opens_it(artifacts):
+    at = open_page("attention", checkpoint="microgpt_seed42", text="vera")
+    assert at.text_input("text").value == "vera"
+    assert is_fine(at)
+
+
+def test_a_choice_that_a_page_cannot_show_comes_back(artifacts):
+    at = open_page("attention")
+    pick(at, "multihead_seed11")
+    chosen = at.selectbox("checkpoint").value
+    at.switch_page("../pages/82_tokens.py").run()
+    assert at.selectbox("checkpoint").options == ["microgpt_seed42"]
+    at.switch_page("../pages/20_attention.py").run()
+    assert at.selectbox("checkpoint").value == chosen
+    assert is_fine(at)
 
 
 @pytest.mark.parametrize("choice", range(3))
@@ -157,6 +227,7 @@ def test_a_bad_link_falls_back_and_says_so(artifacts):
     assert is_fine(at)
     for wrong in ("nope", "abc", "99"):
         assert f"&#x27;{wrong}&#x27;, which is not here" in html(at)
+    assert at.selectbox("checkpoint").options[0] == "attention_seed11"
     assert at.selectbox("checkpoint").value == 0
 
 
@@ -170,12 +241,13 @@ def test_a_link_by_number_is_understood(artifacts):
 
 def test_values_follow_from_page_to_page(artifacts):
     at = open_page("attention")
-    at.selectbox("checkpoint").set_value(2).run()
+    pick(at, "multihead_seed11")
+    chosen = at.selectbox("checkpoint").value
     at.text_input("text").set_value(TEXTS["repeated"]).run()
     at.select_slider("step").set_value(1).run()
     at.select_slider("query").set_value(3).run()
     at.switch_page("../pages/30_ablation.py").run()
-    assert at.selectbox("checkpoint").value == 2
+    assert at.selectbox("checkpoint").value == chosen
     assert at.text_input("text").value == TEXTS["repeated"]
     assert at.select_slider("step").value == 1
     at.switch_page("../pages/20_attention.py").run()
