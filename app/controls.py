@@ -37,7 +37,7 @@ _NO_ATTENTION = (
     "none looks at another. So there is no attention to draw. What its prediction depends "
     "on can be measured all the same."
 )
-_BY_UNKNOWN, _BY_WORD, _DELETED = "`<UNK>`", "another word", "deleted"
+_BY_UNKNOWN, _BY_OTHER, _DELETED = "`<UNK>`", "another {unit}", "deleted"
 
 
 def checkpoint(family: str | None = None) -> Checkpoint:
@@ -228,26 +228,27 @@ def second_text(of: View) -> Probe:
     return read
 
 
-def shared_word(first: Probe, second: Probe, places: Sequence[Any]) -> tuple[int, int]:
-    """Pick a position in each text, among the words that stand in both.
+def shared_token(of: View, second: Probe, places: Sequence[Any]) -> tuple[int, int]:
+    """Pick a position in each text, among the tokens that stand in both.
 
     Args:
-        first: The first text.
-        second: The second.
+        of: The model and the first text.
+        second: The second text.
         places: Two columns for the controls.
 
     Raises:
-        TextError: The texts share no word.
+        TextError: The texts share no token.
     """
+    first, unit = of.probe, of.vocabulary.unit
     shared = set(first.tokens) & set(second.tokens) - set(SPECIALS)
     if not shared:
-        raise TextError("the two sentences share no word: type one that stands in both")
+        raise TextError(f"the two texts share no {unit}: type one that stands in both")
     in_first = [i for i, word in enumerate(first.tokens) if word in shared]
     with places[0]:
-        position = _place("Word in the first text", "word_a", first, in_first)
+        position = _place(f"{unit} in the first text".capitalize(), "word_a", first, in_first)
     in_second = [i for i, word in enumerate(second.tokens) if word == first.tokens[position]]
     with places[1]:
-        return position, _place("The same word in the second", "word_b", second, in_second)
+        return position, _place(f"The same {unit} in the second", "word_b", second, in_second)
 
 
 def head(of: View, *, second: bool = False) -> tuple[int, int]:
@@ -283,7 +284,7 @@ def position(of: View) -> int:
     labels = [_position(i, token) for i, token in enumerate(of.probe.tokens)]
     if len(labels) < 2:
         return 0
-    meaning = "The word after it is the one whose logits are looked at."
+    meaning = "What comes after it is what the logits are about."
     last = len(labels) - 1
     return choose(st.select_slider, "Position", "position", labels, last, help=meaning)
 
@@ -315,9 +316,10 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
 def replacement(of: View) -> dict[str, Any]:
     """Pick what takes a token's place; return the options of `ablate`."""
     vocabulary = of.vocabulary
-    ways = [_BY_UNKNOWN, _BY_WORD, _DELETED]
+    by_other = _BY_OTHER.format(unit=vocabulary.unit)
+    ways = [_BY_UNKNOWN, by_other, _DELETED]
     if vocabulary.unknown_id is None:
-        ways = [_DELETED, _BY_WORD]
+        ways = [_DELETED, by_other]
     chosen = ways[choose(st.segmented_control, "Each token is replaced by", "by", ways)]
     if chosen == _DELETED:
         return {"delete": True}
@@ -327,7 +329,7 @@ def replacement(of: View) -> dict[str, Any]:
     start = "cat" if "cat" in vocabulary.stoi else common
     state.turn("word", vocabulary.tokenizer, start)
     word = st.text_input(
-        "Word",
+        vocabulary.unit.capitalize(),
         start,
         max_chars=60,
         key="word",
@@ -452,7 +454,7 @@ def shuffles(views: Sequence[View], seed: int) -> list[Shuffled]:
 def seed(result: AblationResult) -> int | None:
     """Pick the seed of a shuffle; None where there are too few words to shuffle."""
     if len(result.effects) < 3:
-        layout.note("A shuffle needs three words: two to swap and the last, which stays.")
+        layout.note("A shuffle needs three tokens: two to swap and the last, which stays.")
         return None
     return seed_box("Seed of the order", "seed")
 
@@ -520,6 +522,16 @@ def seed_box(title: str, key: str) -> int:
     )
     state.remember_text(key, str(value))
     return int(value or 0)
+
+
+def trained_on(of: View) -> str:
+    """Return what a caveat says of the rows that training asked for a prediction."""
+    if of.model.trained_on == "every":
+        return "microgpt was trained to predict at every position, so every row was checked."
+    return (
+        "In training only the last row was ever asked for a prediction; the rows above it show "
+        "the same weights at work where nobody checked them."
+    )
 
 
 # -- parts

@@ -11,7 +11,7 @@ from app.state import View
 from wordlm_core.lens import receipt, sampling
 from wordlm_core.lens.receipt import Receipt
 from wordlm_core.lens.sampling import Sample
-from wordlm_core.text import EOS, SPECIALS
+from wordlm_core.text import SPECIALS, visible
 
 _OFF = "off"
 _TEMPERATURES = ("0 · greedy", *(f"{tenth / 10:g}" for tenth in range(1, 31)))
@@ -29,7 +29,7 @@ def reshaping() -> dict[str, Any]:
         _TEMPERATURES,
         _TEMPERATURES.index("1"),
         help="Logits are divided by it. 1 leaves the model as it is; 0 is greedy: always the "
-        "likeliest word.",
+        "likeliest one.",
     )
     top_k = choose(
         st.select_slider,
@@ -37,7 +37,7 @@ def reshaping() -> dict[str, Any]:
         "top_k",
         _TOP_K,
         len(_TOP_K) - 1,
-        help="Only so many of the likeliest words can be drawn.",
+        help="Only so many of the likeliest can be drawn.",
     )
     top_p = choose(
         st.select_slider,
@@ -45,7 +45,7 @@ def reshaping() -> dict[str, Any]:
         "top_p",
         _TOP_P,
         len(_TOP_P) - 1,
-        help="Only the fewest words that together reach this share can be drawn.",
+        help="Only the fewest that together reach this share can be drawn.",
     )
     return {
         "temperature": temperature / 10,
@@ -54,18 +54,20 @@ def reshaping() -> dict[str, Any]:
     }
 
 
-def force(words: Sequence[str]) -> tuple[Sequence[str], str]:
+def force(of: View, words: Sequence[str]) -> tuple[Sequence[str], str]:
     """Offer candidates as buttons; one that is clicked goes behind the probe sentence.
 
     Returns:
         What `layout.plot` needs to do the same when a candidate's bar is clicked.
     """
-    texts = ["" if word in SPECIALS else word for word in words]
-    offered = [text for text in texts if text]
+    # Words stand apart in the box; the box's end is no place for a blank of their own.
+    gap = " " if of.vocabulary.unit == "word" else ""
+    texts = ["" if word in SPECIALS else gap + word for word in words]
+    offered = [text for text in texts if text.strip()]
     layout.help_line(
-        "Force the next word: it goes behind the sentence, as a click on its bar does."
+        f"Force the next {of.vocabulary.unit}: it goes behind the text, as a click on its bar does."
     )
-    controls.offer("Append this word", "force", offered, state.append_to("text"))
+    controls.offer("Append this", "force", offered, state.append_to("text"))
     return texts, "text"
 
 
@@ -93,6 +95,9 @@ def samples(of: View, options: dict[str, Any], length: int) -> tuple[tuple[Sampl
 
 def corpus_counts(of: View, top: int) -> Receipt | None:
     """Look up what followed the text's last words in training; without counts, say so."""
+    if of.vocabulary.unit != "word":
+        layout.help_line("Pairs and triples are counted of words only.")
+        return None
     grams = state.library().ngrams
     if grams is None:
         layout.help_line(
@@ -114,11 +119,13 @@ def sample(drawn: Sequence[Sample]) -> int:
     return choose(st.pills, "Step through", "sample", labels, wrap=True)
 
 
-def drawn_word(of: Sample) -> tuple[int, str]:
-    """Pick one of a sample's words, `<EOS>` included; return its index and the word."""
-    tokens = [*of.tokens, *([EOS] if of.ended else [])]
-    labels = [f"{n} · {word}" for n, word in enumerate(tokens, 1)]
+def drawn_token(of: View, sample: Sample) -> tuple[int, str]:
+    """Pick one of a sample's tokens, the one that ended it included; return index and token."""
+    vocabulary = of.vocabulary
+    tokens = [*sample.tokens, *([vocabulary.itos[vocabulary.end_id]] if sample.ended else [])]
+    labels = [f"{n} · {visible(word)}" for n, word in enumerate(tokens, 1)]
     if len(labels) < 2:
         return 0, tokens[0]
-    index = choose(st.select_slider, "Word of the sample", "word_at", labels)
+    title = f"{vocabulary.unit} of the sample".capitalize()
+    index = choose(st.select_slider, title, "word_at", labels)
     return index, tokens[index]

@@ -36,12 +36,12 @@ def attention_csv(result: AttentionResult) -> str:
         for key, weight in enumerate(result.weights[layer, head, query, : query + 1].tolist())
     )
     heads = ("layer", "head", "query", "query_token", "key", "key_token", "attention")
-    return _csv(heads, rows)
+    return csv_text(heads, rows)
 
 
 def attention_json(result: AttentionResult, probe: Probe) -> str:
     """Return what `attend --json` prints."""
-    return _json(answers.of_attention(result, probe))
+    return json_text(answers.of_attention(result, probe))
 
 
 def ablation_csv(result: AblationResult) -> str:
@@ -56,12 +56,12 @@ def ablation_csv(result: AblationResult) -> str:
         )
         for effect in result.effects
     )
-    return _csv(("position", "token", "replacement", "mean_attention", "kl_nats"), rows)
+    return csv_text(("position", "token", "replacement", "mean_attention", "kl_nats"), rows)
 
 
 def ablation_json(result: AblationResult, probe: Probe) -> str:
     """Return what `ablate --json` prints."""
-    return _json(answers.of_ablation(result, probe))
+    return json_text(answers.of_ablation(result, probe))
 
 
 def next_csv(before: Distribution, after: Distribution) -> str:
@@ -69,13 +69,13 @@ def next_csv(before: Distribution, after: Distribution) -> str:
     itos = before.vocabulary.itos
     order = np.argsort(-before.probs, kind="stable")
     rows = ((itos[i], float(before.probs[i]), float(after.probs[i])) for i in order)
-    return _csv(("token", "probability_unscaled", "probability"), rows)
+    return csv_text(("token", "probability_unscaled", "probability"), rows)
 
 
 def next_json(after: Distribution, drawn: Sequence[Sample], probe: Probe) -> str:
     """Return what `next --json` prints with no limit, and the samples of `generate --json`."""
     expected = answers.of_distribution(after, probe, len(after.vocabulary))
-    return _json(expected | {"samples": [sample.text for sample in drawn]})
+    return json_text(expected | {"samples": [sample.text for sample in drawn]})
 
 
 def context_csv(pair: ContextPair) -> str:
@@ -90,12 +90,12 @@ def context_csv(pair: ContextPair) -> str:
         for name, items in lists.items()
         for rank, item in enumerate(items, 1)
     )
-    return _csv(("row", "rank", "token", "cosine"), rows)
+    return csv_text(("row", "rank", "token", "cosine"), rows)
 
 
 def context_json(pair: ContextPair) -> str:
     """Return what `contextual --json` prints."""
-    return _json(answers.plain(asdict(pair)))
+    return json_text(answers.plain(asdict(pair)))
 
 
 def logits_csv(of: LogitView) -> str:
@@ -109,12 +109,12 @@ def logits_csv(of: LogitView) -> str:
         for side, shifts in (("promoted", push.promoted), ("pushed_down", push.pushed_down))
         for shift in shifts
     )
-    return _csv(("part", "side", "token", "logit"), rows)
+    return csv_text(("part", "side", "token", "logit"), rows)
 
 
 def logits_json(of: LogitView, probe: Probe) -> str:
     """Return what `logits --json` prints."""
-    return _json(answers.of_probe(probe) | answers.plain(asdict(of)))
+    return json_text(answers.of_probe(probe) | answers.plain(asdict(of)))
 
 
 def trajectory_csv(result: Trajectory) -> str:
@@ -125,12 +125,12 @@ def trajectory_csv(result: Trajectory) -> str:
         for path in result.paths
         for point in path.points
     )
-    return _csv(("checkpoint", "word", "step", *names), rows)
+    return csv_text(("checkpoint", "word", "step", *names), rows)
 
 
 def trajectory_json(result: Trajectory) -> str:
     """Return what `trajectory --json` prints, with z where there are three axes."""
-    return _json(answers.of_trajectory(result))
+    return json_text(answers.of_trajectory(result))
 
 
 def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
@@ -145,12 +145,12 @@ def neighbours_csv(lists: Sequence[Near], past: NeighbourHistory) -> str:
         for entry in past.steps
         for rank, item in enumerate(entry.items, 1)
     )
-    return _csv(("checkpoint", "step", "word", "rank", "neighbour", "cosine"), [*now, *then])
+    return csv_text(("checkpoint", "step", "word", "rank", "neighbour", "cosine"), [*now, *then])
 
 
 def neighbours_json(result: Neighbours) -> str:
     """Return what `neighbours --json` prints."""
-    return _json(answers.of_neighbours(result))
+    return json_text(answers.of_neighbours(result))
 
 
 def notebook(title: str, question: str, caveat: str, code: str) -> str:
@@ -165,7 +165,7 @@ def notebook(title: str, question: str, caveat: str, code: str) -> str:
     )
     text = {"cell_type": "markdown", "id": "about", "metadata": {}}
     lines = {"cell_type": "code", "id": "code", "metadata": {}}
-    return _json(
+    return json_text(
         {
             "cells": [
                 text | {"source": html.escape(told, quote=False)},
@@ -181,7 +181,8 @@ def notebook(title: str, question: str, caveat: str, code: str) -> str:
     )
 
 
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV, whatever page it is of."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(heads)
@@ -189,5 +190,6 @@ def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return file.getvalue()
 
 
-def _json(data: dict[str, Any]) -> str:
+def json_text(data: dict[str, Any]) -> str:
+    """Return data as JSON, which holds no NaN."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False)

@@ -9,6 +9,7 @@ import numpy as np
 from app import figures, layout
 from app.figures import Near
 from app.layout import Bar, Cell, Part
+from app.state import View
 from wordlm_core.lens.ablation import (
     AblationResult,
     Change,
@@ -26,7 +27,7 @@ from wordlm_core.lens.receipt import Follower, Receipt
 from wordlm_core.lens.sampling import Distribution, Sample
 from wordlm_core.lens.survey import Agreement
 from wordlm_core.lens.trajectory import Trajectory
-from wordlm_core.text import EOS, UNK
+from wordlm_core.text import UNK
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 END = "∎"
@@ -85,7 +86,7 @@ def effect(of: Effect, result: AblationResult) -> None:
         parts += [
             "moves the prediction ",
             ("infinitely far", "number"),
-            ": a word that was possible before has no probability left.",
+            ": what was possible before has no probability left.",
         ]
     elif of.kl == 0:
         parts += [("does not move", "number"), " the prediction at all: KL is 0."]
@@ -165,7 +166,7 @@ def order_proof(results: Sequence[Shuffled]) -> None:
             else ""
         )
         layout.help_line(
-            "Without positions attention is a weighted sum over a bag of words, and a sum has no "
+            "Without positions attention is a weighted sum over a bag of tokens, and a sum has no "
             f"order: KL is 0 to the rounding of the computation.{left}"
         )
     else:
@@ -200,7 +201,7 @@ def openness(before: Distribution, after: Distribution, temperature: float) -> N
     first = after.ranked(1)[0]
     if temperature == 0:
         layout.answer(
-            ("Greedy", "number"), ": always ", (first.token, "token"), ", the likeliest word."
+            ("Greedy", "number"), ": always ", (first.token, "token"), ", the likeliest one."
         )
         layout.help_line(
             "Temperature 0 draws nothing at random: entropy 0, one choice. "
@@ -268,38 +269,46 @@ def receipt(found: Receipt, model: Distribution, rows: int = 8) -> None:
     )
 
 
-def samples(drawn: Sequence[Sample], chosen: int, temperature: float) -> None:
-    """List drawn continuations, each as the words that were added."""
+def samples(of: View, drawn: Sequence[Sample], chosen: int, temperature: float) -> None:
+    """List drawn continuations, each as the tokens that were added, and what is new in them."""
     if temperature == 0:
         layout.help_line("Temperature 0 is greedy: every sample is the same, whatever the seed.")
     rows: list[list[Cell]] = [
         [str(n), f"{sample.text} {END}".strip() if sample.ended else f"{sample.text} …"]
         for n, sample in enumerate(drawn, 1)
     ]
+    heads, columns = ("", "continuation"), (0, 1)
+    if of.checkpoint.seen_items is not None:
+        begun = "" if of.probe.dropped else of.vocabulary.joined(of.probe.tokens[1:])
+        heads, columns = ("", "continuation", "whole", "in the training list"), (0, 1, 2, 3)
+        for row, sample in zip(rows, drawn, strict=True):
+            whole = begun + sample.text
+            seen = "in it" if of.checkpoint.has_seen(whole) else "new"
+            row += [whole, seen if sample.ended and not of.probe.dropped else "unfinished"]
     strong = chosen if len(drawn) > 1 else None
-    layout.table(("", "continuation"), rows, strong=strong, words=(0, 1), label="Samples")
+    layout.table(heads, rows, strong=strong, words=columns, label="Samples")
 
 
 def drawn(token: str, of: Distribution, temperature: float) -> None:
     """Say how a word of a sample came about."""
     if temperature == 0:
-        layout.answer((token, "token"), ": the likeliest word, taken without a draw.")
+        layout.answer((token, "token"), ": the likeliest one, taken without a draw.")
         return
     prob = float(of.probs[of.vocabulary.stoi[token]])
     ahead = int(np.count_nonzero(of.probs > prob))
-    likelier = "1 word was" if ahead == 1 else f"{ahead:,} words were"
+    likelier = "1 other was" if ahead == 1 else f"{ahead:,} others were"
     layout.answer(
         (token, "token"),
         " was ",
         ("drawn at random", "number"),
         f" with a chance of {figures.percent(prob)}: ",
-        "the likeliest word." if ahead == 0 else f"{likelier} likelier.",
+        "the likeliest one." if ahead == 0 else f"{likelier} likelier.",
     )
 
 
-def sample_so_far(probe: Probe, of: Sample, word: int) -> None:
-    """Draw a sample's words behind the text they continue, up to the marked one."""
-    tokens = [*probe.tokens, *of.tokens[:word], *([*of.tokens, EOS][word : word + 1])]
+def sample_so_far(probe: Probe, of: Sample, index: int, token: str) -> None:
+    """Draw a sample's tokens behind the text they continue, up to the marked one."""
+    tokens = [*probe.tokens, *of.tokens[:index], token]
     layout.tokens_line(tokens, faint=len(probe.tokens), strong=len(tokens) - 1)
 
 
@@ -314,9 +323,9 @@ def pushes(of: LogitView) -> None:
         place += [
             f"{name} lifts ",
             (up.token, "token"),
-            f" most (+{up.logit:.1f}) and presses ",
+            f" most ({figures.shift(up.logit)}) and presses ",
             (down.token, "token"),
-            f" down ({down.logit:.1f})" + ("." if push is of.mlp else "; "),
+            f" down ({figures.shift(down.logit)})" + ("." if push is of.mlp else "; "),
         ]
     layout.answer(*place)
 
@@ -363,7 +372,7 @@ def ledger(pair: ContextPair) -> None:
             "+ attention: contextual",
             f"{pair.contextual_cosine:.3f}",
             f"{pair.contextual_l2:.2f}",
-            "same words" if pair.contextual_l2 == 0 else "other words around",
+            "same text before it" if pair.contextual_l2 == 0 else "another text before it",
         ],
     ]
     layout.table(
@@ -371,14 +380,14 @@ def ledger(pair: ContextPair) -> None:
         rows,
         words=(0, 3),
         strong=2,
-        label="The word's row in both texts, step by step",
+        label="The row in both texts, step by step",
     )
 
 
 def shares(pair: ContextPair) -> None:
     """Say which part of the difference attention added, against position."""
     if pair.attention_share is None:
-        layout.help_line("The same words in the same places: there is no difference to share out.")
+        layout.help_line("The same text before both: there is no difference to share out.")
         return
     layout.answer(
         "Attention brings ",
@@ -475,7 +484,8 @@ def _open(of: Distribution) -> str:
 
 def _effective(of: Distribution) -> str:
     count = f"{of.effective:.1f}" if of.effective < 9.95 else f"{of.effective:,.0f}"
-    return "1 word" if count == "1.0" else f"{count} words"
+    unit = of.vocabulary.unit
+    return f"1 {unit}" if count == "1.0" else f"{count} {unit}s"
 
 
 def _chips(tokens: Sequence[str]) -> list[Part]:

@@ -35,8 +35,18 @@ class Settings:
         },
     )
 
+    quick_workers: int = field(
+        default=2,
+        metadata={
+            "variable": "WORDLM_QUICK_WORKERS",
+            "meaning": "Processes for quick experiments, shared by all sessions, 1 to 8",
+        },
+    )
+
     def __post_init__(self) -> None:
         """Refuse values out of range, naming the variable."""
+        if not 1 <= self.quick_workers <= 8:
+            raise ConfigError(f"WORDLM_QUICK_WORKERS must be 1 to 8, not {self.quick_workers:,}")
         if not 100 <= self.max_text <= 1_000_000:
             raise ConfigError(f"WORDLM_MAX_TEXT must be 100 to 1,000,000, not {self.max_text:,}")
 

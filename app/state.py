@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import streamlit as st
 
 from app import settings, summary
 from app.figures import Figure
+from app.jobs.pool import Pool
 from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError
@@ -34,6 +36,7 @@ Signature = tuple[tuple[str, int, int], ...]
 # A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
 _RESULTS, _MODELS = 64, 12
 _CHOICES, _SHOWN, _PAGE, _LENT = "_choices", "_shown", "_page", "_lent"
+_PERSON = "_person"
 
 
 # -- what all sessions share
@@ -126,6 +129,12 @@ def tables(of: Sequence[Checkpoint], function: Callable[..., T], *args: Any, **o
     opened = tuple((each.name, each.sha256, each.steps) for each in of)
     key = (function.__module__, function.__qualname__, opened, args, *sorted(options.items()))
     return cast("T", _result(key, lambda: function(of, *args, **options)))
+
+
+@st.cache_resource(show_spinner=False, on_release=Pool.close)
+def quick_pool() -> Pool:
+    """Return the server's processes for quick experiments; they start at the first request."""
+    return Pool(settings.current().quick_workers)
 
 
 @st.cache_resource(max_entries=1, show_spinner="Opening the checkpoints")
@@ -290,6 +299,11 @@ def turn(key: str, reader: str, otherwise: str) -> None:
     texts[""] = reader
 
 
+def person() -> str:
+    """Return a name for whoever has this session, the same until it ends."""
+    return cast("str", st.session_state.setdefault(_PERSON, uuid4().hex))
+
+
 def copy_point(chart: str, field: str, target: str) -> None:
     """Put a coordinate of a clicked point into a choice widget (a callback)."""
     points = st.session_state[chart]["selection"]["points"]
@@ -340,8 +354,8 @@ def link() -> str:
     return f"{st.context.url or '/'}?{urlencode(_shown(), doseq=True)}"
 
 
-def _append(word: str, target: str) -> None:
-    st.session_state[target] = f"{st.session_state.get(target, '').rstrip()} {word}".rstrip()
+def _append(text: str, target: str) -> None:
+    st.session_state[target] = f"{st.session_state.get(target, '').strip()}{text}"
 
 
 def _choices() -> dict[str, _Choice]:

@@ -124,7 +124,8 @@ def near(of: Checkpoint, step: str | None, word_id: int, top: int) -> list[Near]
         at = controls.same_step(of, step, each, each.steps)
         table = each.embedding_at(at)
         result = neighbours.nearest(table, each.vocabulary, word_id, top)
-        found.append(Near(each.name, each.model.kind, result))
+        layers = max(1, each.model.n_layer)
+        found.append(Near(each.name, each.model.kind, result, layers))
     return found
 
 

@@ -5,8 +5,7 @@ from wordlm_core.lens import attention
 
 CAVEAT = (
     "A weight says how much of a position is mixed in, not how much the prediction depends on "
-    "it: Ablation measures that. In training only the last row was ever asked for a prediction; "
-    "the rows above it show the same weights at work where nobody checked them."
+    "it: Ablation measures that. "
 )
 CODE = """
 from pathlib import Path
@@ -54,7 +53,7 @@ if compared is not None:
         beside = figures.attention_heatmap(other, other_layer, other_head, query)
         layout.plot(beside, "heatmap_right", name="attention_beside")
 
-layout.caveat(CAVEAT)
+layout.caveat(CAVEAT + controls.trained_on(view))
 layout.downloads(
     "attention",
     csv=lambda: exports.attention_csv(result),

@@ -5,12 +5,12 @@ from wordlm_core.lens import ablation
 
 CAVEAT = (
     "A change of the input is a cause for this model's prediction on this sentence. It says "
-    "nothing about language or about what the model understands, and <UNK> is one choice of "
-    "stand-in among many. Two words that say the same cover for each other and both read low."
+    "nothing about language or about what the model understands, and what takes a token's place "
+    "is one choice among many. Two that say the same cover for each other and both read low."
 )
 ORDER = (
-    "The last word keeps its place. One layer of attention without positions reads the words "
-    "before it as a bag: its prediction could not change. Models with positions can tell."
+    "The last token keeps its place. One layer of attention without positions reads those before "
+    "it as a bag: its prediction could not change. Models with positions can tell."
 )
 LAW = "The same question asked of windows of test text, with the selected weights and <UNK>."
 CODE = """
@@ -64,14 +64,14 @@ with others:
         results.heads_off(off)
     else:
         layout.help_line("The MLP has no head to switch off.")
-    layout.section("Shuffle the earlier words", ORDER)
+    layout.section("Shuffle what comes before", ORDER)
     seed = controls.seed(result)
     if seed is not None:
         shuffles = controls.shuffles([*rivals, *controls.without_positions(view)], seed)
         results.shuffled(shuffles)
         results.order_proof(shuffles)
 
-if view.model.n_head > 0:
+if view.model.n_head > 0 and view.vocabulary.unit == "word":
     layout.section("One sentence is no law", LAW)
     agreement = state.agreement(view.checkpoint)
     many, told = layout.columns(1, 1)

@@ -4,14 +4,13 @@ from app import controls, exports, figures, layout, results, state, words
 from wordlm_core.lens import maps, trajectory
 
 CAVEAT = (
-    "A map of two or three axes leaves out nearly all of a 64-dimensional embedding: words that "
-    "are near each other here can be far apart. Models trained apart share no coordinates: "
-    "between them compare shapes, not places."
+    "A map of two or three axes leaves out the rest of the embedding: what is near on it can be "
+    "far apart. Models trained apart share no coordinates: between them compare shapes, not places."
 )
 READ = (
     "One PCA basis for every lexical row of all chosen models and stored steps: movement here "
-    "is movement of the words, never of the axes. The axes end a little beyond the 1st and "
-    "99th percentile of all words; the grey dots are every k-th word, about 100 a model."
+    "is movement of the rows, never of the axes. The axes end a little beyond the 1st and 99th "
+    "percentile of all rows; the grey dots are every k-th row, at most about 100 a model."
 )
 CODE = """
 from pathlib import Path

@@ -6,11 +6,10 @@ from wordlm_core.lens import neighbours
 TOP = 8
 CAVEAT = (
     "Near means that two lookup rows point the same way: used alike in this training, not alike "
-    "in meaning. Of 4,000 words in 64 dimensions some are near by chance: before any training "
-    "the best cosine is already about 0.4."
+    "in meaning. Of many rows in few dimensions some are near by chance, before any training."
 )
 RANKS = (
-    "The nearest words at every stored step, best on top: coloured ones stayed to the end, "
+    "The nearest at every stored step, best on top: coloured ones stayed to the end, "
     "grey ones left."
 )
 CODE = """

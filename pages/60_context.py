@@ -40,7 +40,7 @@ controls.require_attention(view, NO_ROW)
 with text:
     second = controls.second_text(view)
 
-word_a, word_b = controls.shared_word(first, second, layout.columns(1, 1))
+word_a, word_b = controls.shared_token(view, second, layout.columns(1, 1))
 pair = contextual.compare(view.model, view.vocabulary, first, word_a, second, word_b)
 
 built, seen = layout.columns(1, 1)
@@ -52,7 +52,7 @@ with seen:
 
 layout.section(
     "What is near each row",
-    "Lookup rows by cosine; in grey what was near the word's own lookup row already.",
+    "Lookup rows by cosine; in grey what was near the lookup row already.",
 )
 layout.plot(figures.neighbour_lists(pair, view.model.kind), "near", name="context_neighbours")
 

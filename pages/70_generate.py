@@ -5,12 +5,12 @@ from wordlm_core.lens import sampling
 
 LENGTH = 24
 CAVEAT = (
-    "A probability says how often this model would draw a word, not how good or true the word "
+    "A probability says how often this model would draw a token, not how good or true it "
     "is. Temperature, top-k and top-p reshape the draw; the model knows no more and no less. "
     "The receipt counts exact neighbours only: it shows what was seen, not why the model agrees."
 )
 RECEIPT = "Did the model copy its training text, or go beyond it?"
-DRAWS = "Same seed, same text, whatever anyone else does; ∎ ends a story."
+DRAWS = "Same seed, same text, whatever anyone else does; ∎ ends it."
 CODE = """
 from pathlib import Path
 from wordlm_core import checkpoint
@@ -39,7 +39,7 @@ with sliders:
     results.openness(before, after, options["temperature"])
 candidates = figures.candidates_of(before, after)
 with sliders:
-    append = drawing.force(candidates.tokens)
+    append = drawing.force(view, candidates.tokens)
 with bars:
     chart = figures.next_bars(candidates, view.model.kind)
     layout.plot(chart, "next", append=append, name="next_word")
@@ -49,25 +49,25 @@ with draws:
     layout.section("Draw continuations", DRAWS)
     drawn, seed = drawing.samples(view, options, LENGTH)
     chosen = drawing.sample(drawn)
-    results.samples(drawn, chosen, options["temperature"])
+    results.samples(view, drawn, chosen, options["temperature"])
 with receipt:
     layout.section("Corpus receipt", RECEIPT)
     found = drawing.corpus_counts(view, len(view.vocabulary))
     if found is not None:
         results.receipt(found, before)
 
-layout.section("Step through the sample", "What each of its words was drawn from.")
+layout.section("Step through the sample", "What each of its tokens was drawn from.")
 where, how = layout.columns(2, 3)
 with where:
-    word, token = drawing.drawn_word(drawn[chosen])
-    so_far = drawn[chosen].ids[:word]
+    index, token = drawing.drawn_token(view, drawn[chosen])
+    so_far = drawn[chosen].ids[:index]
     plain = sampling.distribution_after(view.model, view.vocabulary, probe, so_far)
     shaped = sampling.distribution_after(view.model, view.vocabulary, probe, so_far, **options)
     results.drawn(token, shaped, options["temperature"])
-    results.sample_so_far(probe, drawn[chosen], word)
+    results.sample_so_far(probe, drawn[chosen], index, token)
 with how:
-    of_word = figures.candidates_of(plain, shaped, 10, token)
-    layout.plot(figures.next_bars(of_word, view.model.kind), "drawn", name="drawn_word")
+    of_token = figures.candidates_of(plain, shaped, 10, token)
+    layout.plot(figures.next_bars(of_token, view.model.kind), "drawn", name="drawn_word")
 
 layout.caveat(CAVEAT)
 layout.downloads(

@@ -4,16 +4,16 @@ from app import controls, exports, figures, layout, results, state
 from wordlm_core.lens import logits
 
 CAVEAT = (
-    "Only differences between words count: a constant added to all logits changes no "
-    "probability. Parts interact in the ReLU, so heads do not add up to attention, and the bias, "
-    "which is the same for every text, is left out. A pushed word need not be a likely one. Only "
-    "the last position was trained to predict."
+    "Only differences between tokens count: a constant added to all logits changes no "
+    "probability. Parts interact in the ReLU, so heads do not add up to attention; what goes to "
+    "the logits past them (a bias, the residual stream) is left out. What is pushed need not be "
+    "likely. "
 )
 HEADS = (
     "Logits with what attention wrote, minus logits without it; a head: with all, minus all but it."
 )
 NEURONS = (
-    "Activation times outgoing weights. The strongest first: by how much they tell words apart."
+    "Activation times outgoing weights. The strongest first: by how much they tell tokens apart."
 )
 CODE = """
 from pathlib import Path
@@ -48,7 +48,7 @@ with together:
 with alone:
     results.neurons(result)
 
-layout.caveat(CAVEAT)
+layout.caveat(CAVEAT + controls.trained_on(view))
 layout.downloads(
     "logits",
     csv=lambda: exports.logits_csv(result),

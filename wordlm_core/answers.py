@@ -4,18 +4,26 @@ Tokens are the vocabulary's; typed text never comes back. NaN and infinity have 
 JSON, so an infinite KL is null and said beside it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from wordlm_core.lens.ablation import AblationResult, Effect
 from wordlm_core.lens.attention import AttentionResult
+from wordlm_core.lens.expression import ExpressionResult
 from wordlm_core.lens.neighbours import Neighbours
+from wordlm_core.lens.parameters import Change, Matrix
+from wordlm_core.lens.position import Walk
 from wordlm_core.lens.sampling import Distribution
+from wordlm_core.lens.tokens import TokenTable
+from wordlm_core.lens.training_step import TrainingStep
 from wordlm_core.lens.trajectory import Trajectory
-from wordlm_core.vocabulary import Probe
+from wordlm_core.quiz.question import Question
+from wordlm_core.vocabulary import Probe, Vocabulary
 
 Answer = dict[str, Any]
 
@@ -84,6 +92,109 @@ def of_trajectory(result: Trajectory) -> Answer:
             for path in result.paths
         ],
         "kept": rows(result.kept),
+    }
+
+
+def of_expression(result: ExpressionResult) -> Answer:
+    """Return an expression's result, gradients, graph, backward passes and nudges."""
+    return {
+        "result": result.result.data,
+        "letters": dict(result.letters),
+        "calls": result.calls,
+        "grads": dict(result.grads),
+        "nodes": rows(result.nodes),
+        "passes": rows(result.passes),
+        "nudges": rows(result.nudges),
+    }
+
+
+def of_walk(result: Walk, vocabulary: Vocabulary) -> Answer:
+    """Return the forward pass of one position, step by step, and its prediction."""
+    return {
+        "tokens": list(result.tokens),
+        "position": result.position,
+        "steps": [
+            {
+                "name": step.name,
+                "layer": step.layer,
+                "code": step.code,
+                "why": step.why,
+                "axes": list(step.axes),
+                "shape": list(step.values.shape),
+                "values": step.values.tolist(),
+                "aside": None if step.aside is None else dict([step.aside]),
+                "reads": list(step.reads),
+            }
+            for step in result.steps
+        ],
+        "next": [
+            {"token": vocabulary.itos[i], "prob": float(result.probs[i])} for i in result.likeliest
+        ],
+        "target": None if result.target is None else vocabulary.itos[result.target],
+        "loss": result.loss,
+    }
+
+
+def of_tokens(result: TokenTable, losses: Float[np.ndarray, " targets"]) -> Answer:
+    """Return a text's ids, what is predicted from what, and how well a model does it.
+
+    Args:
+        result: The text.
+        losses: Of its trained predictions, in nats; empty where it cannot be read.
+    """
+    scored = [float(loss) for loss in losses]
+    beyond = [None] * (len(result.pairs) - len(scored))
+    return {
+        "tokens": [token.label for token in result.tokens],
+        "ids": [token.id for token in result.tokens],
+        "pairs": [
+            {
+                "position": pair.position,
+                "input": pair.input.label,
+                "target": pair.target.label,
+                "trained": pair.trained,
+                "prob": None if loss is None else math.exp(-loss),
+                "loss": loss,
+            }
+            for pair, loss in zip(result.pairs, [*scored, *beyond], strict=True)
+        ],
+        "loss": sum(scored) / len(scored) if scored else None,
+        "strange": rows(result.strange),
+    }
+
+
+def of_parameters(matrices: Sequence[Matrix], changes: Sequence[Change]) -> Answer:
+    """Return every matrix, their sum, and what training did to each."""
+    return {
+        "matrices": rows(matrices),
+        "parameters": sum(matrix.count for matrix in matrices),
+        "changes": rows(changes),
+    }
+
+
+def of_training_step(result: TrainingStep) -> Answer:
+    """Return one step: predictions, loss, gradients, Adam, and predictions and loss after it."""
+    return {
+        **plain(asdict(result)),
+        "fell_by": result.loss - result.loss_after,
+    }
+
+
+def of_quiz(questions: Sequence[Question]) -> Answer:
+    """Return questions with their answers, for those who ask them."""
+    return {
+        "questions": [
+            {
+                "key": question.key,
+                "topic": question.topic,
+                "kind": question.kind,
+                "text": question.text,
+                "answer": question.expected.shown,
+                "why": question.why,
+                "expected": plain(asdict(question.expected)),
+            }
+            for question in questions
+        ]
     }
 
 

@@ -76,6 +76,8 @@ class Vocabulary:
         itos: Token of each id.
         counts: How often each token stands in the training documents.
         tokenizer: What a token is: `word` or `char`.
+        unit: The same for people.
+        item: What a document is, for people.
         bos_id: Begins a document.
         end_id: Ends one.
         unknown_id: Stands for what is not in the vocabulary, or None where nothing does.
@@ -87,6 +89,8 @@ class Vocabulary:
     counts: Mapping[str, int]
 
     tokenizer: ClassVar[str]
+    unit: ClassVar[str]
+    item: ClassVar[str]
 
     def __post_init__(self) -> None:
         """Refuse a list that could give two ids to one token, or none to a special."""
@@ -237,7 +241,7 @@ class WordVocabulary(Vocabulary):
     `counts` of `<UNK>` says how many tokens were left out.
     """
 
-    tokenizer = "word"
+    tokenizer, unit, item = "word", "word", "story"
 
     @property
     def bos_id(self) -> int:
@@ -346,7 +350,7 @@ class CharVocabulary(Vocabulary):
     text that holds one cannot be read.
     """
 
-    tokenizer = "char"
+    tokenizer, unit, item = "char", "character", "item"
 
     @classmethod
     def build(cls, documents: Iterable[str]) -> "CharVocabulary":

@@ -13,6 +13,7 @@ from app.figures.ablation import (
     survey_histogram,
 )
 from app.figures.attention import attention_grid, attention_heatmap
+from app.figures.autograd import expression_graph, graph_columns, short_number
 from app.figures.base import (
     MARK,
     MUTED,
@@ -23,53 +24,101 @@ from app.figures.base import (
     model_name,
     nats,
     percent,
+    shift,
     toolbar,
 )
 from app.figures.context import context_rows, neighbour_lists
 from app.figures.embeddings import kept, kept_in_words, outside, refitted, trails
+from app.figures.experiments import Overlaid, overlaid
 from app.figures.generate import Candidates, candidates_of, next_bars
+from app.figures.gpt_map import gpt_map
 from app.figures.logits import attention_pushes, mlp_pushes
 from app.figures.neighbours import Near, biography, neighbour_bars, similarity_matrix
 from app.figures.overview import learning_curves, next_words, seeds
+from app.figures.parameters import SHOWN as MATRIX_SHOWN
+from app.figures.parameters import Weights, colour_limit, matrix_heatmap, mosaic, movement
+from app.figures.position import (
+    VECTOR_SHOWN,
+    head_bars,
+    head_writes,
+    kv_cache,
+    step_cells,
+    swap_changes,
+    walk_strip,
+)
 from app.figures.standalone import standalone
+from app.figures.tokens import sign_bars
+from app.figures.training import (
+    heads_through,
+    letters_map,
+    training_curve,
+    zeroing_losses,
+    zeroing_norms,
+)
 
 __all__ = [
     "MARK",
+    "MATRIX_SHOWN",
     "MUTED",
     "ROUNDING",
+    "VECTOR_SHOWN",
     "Candidates",
     "Figure",
     "Near",
+    "Overlaid",
     "Panel",
+    "Weights",
     "attention_grid",
     "attention_heatmap",
     "attention_pushes",
     "biography",
     "candidates_of",
     "changes",
+    "colour_limit",
     "context_rows",
     "drawable",
     "effect_at",
     "effect_scatter",
     "escape",
+    "expression_graph",
+    "gpt_map",
+    "graph_columns",
+    "head_bars",
+    "head_writes",
+    "heads_through",
     "kept",
     "kept_in_words",
     "kl_bars",
+    "kv_cache",
     "learning_curves",
+    "letters_map",
+    "matrix_heatmap",
     "mlp_pushes",
     "model_name",
+    "mosaic",
+    "movement",
     "nats",
     "neighbour_bars",
     "neighbour_lists",
     "next_bars",
     "next_words",
     "outside",
+    "overlaid",
     "percent",
     "refitted",
     "seeds",
+    "shift",
+    "short_number",
+    "sign_bars",
     "similarity_matrix",
     "standalone",
+    "step_cells",
     "survey_histogram",
+    "swap_changes",
     "toolbar",
     "trails",
+    "training_curve",
+    "walk_strip",
+    "zeroing_losses",
+    "zeroing_norms",
 ]

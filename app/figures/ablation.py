@@ -132,7 +132,7 @@ def changes(effect: Effect, kind: str) -> Figure:
         "height": 36 * len(rows) + 60,
         "margin": margins(t=8, left=label_width([change.token for change in rows], 15) + 4),
         "bargap": 0.2,
-        "xaxis": measure_axis("probability of the next word", [0.0, end]) | {"tickformat": ".0%"},
+        "xaxis": measure_axis("probability of the next token", [0.0, end]) | {"tickformat": ".0%"},
         "yaxis": axis | {"ticklabelstandoff": 6},
         "showlegend": True,
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.02, "yanchor": "bottom"},
@@ -140,7 +140,7 @@ def changes(effect: Effect, kind: str) -> Figure:
     moved = ", ".join(f"{c.token} {percent(c.before)} to {percent(c.after)}" for c in rows[:3])
     return Figure(
         {"data": data, "layout": layout},
-        f"Next-word probabilities before and after position {effect.position} went: {moved}.",
+        f"Next-token probabilities before and after position {effect.position} went: {moved}.",
     )
 
 

@@ -102,9 +102,11 @@ def shorten(label: str) -> str:
     return label if len(label) <= _LABEL_LENGTH else label[: _LABEL_LENGTH - 1] + "…"
 
 
-def model_label(kind: str) -> str:
+def model_label(kind: str, layers: int = 1) -> str:
     """Return a kind of model as markup on two lines, for the head of a panel."""
     family, *variant = MODEL_NAME.get(kind, (escape(kind),))
+    if layers > 1:
+        variant.append(f"{layers} layers")
     return "<br>".join([f"<b>{family}</b>", *variant])
 
 
@@ -115,6 +117,12 @@ def nats(value: float) -> str:
     if value >= 0.995:
         return f"{value:.2f}"
     return "0" if value < ROUNDING else f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def shift(value: float) -> str:
+    """Return a difference of logits for people, with its sign and two digits that count."""
+    digits = 1 if abs(value) >= 0.95 else 2 if abs(value) >= 0.095 else 3
+    return f"{value:+.{digits}f}"
 
 
 def percent(value: float) -> str:

@@ -62,7 +62,10 @@ def neighbour_lists(pair: ContextPair, kind: str) -> Figure:
     lists = (pair.lookup_neighbours, pair.neighbours_a, pair.neighbours_b)
     known = {item.id for item in pair.lookup_neighbours}
     count = max(map(len, lists))
-    end = max((item.cosine for items in lists for item in items), default=1.0) * 1.25
+    cosines = [item.cosine for items in lists for item in items] or [1.0]
+    low, high = min(0.0, *cosines), max(0.0, *cosines)
+    room = 0.25 * (high - low)
+    ends = [low - room if low else 0.0, high + room]
     names = [[item.token for item in items] for items in lists]
     left = label_width(names[0] or [""], 16) + 4
     layout: dict[str, Any] = {
@@ -75,7 +78,7 @@ def neighbour_lists(pair: ContextPair, kind: str) -> Figure:
     for index, (items, title) in enumerate(zip(lists, _LISTS, strict=True)):
         suffix = "" if index == 0 else str(index + 1)
         slot = slot_of(index, len(lists), gap=0.13)
-        layout[f"xaxis{suffix}"] = measure_axis("cosine", [0.0, end]) | {
+        layout[f"xaxis{suffix}"] = measure_axis("cosine", ends) | {
             "domain": slot,
             "anchor": f"y{suffix}",
             "nticks": 4,

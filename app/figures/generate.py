@@ -107,7 +107,7 @@ def next_bars(of: Candidates, kind: str) -> Figure:
         "margin": margins(t=6, left=label_width(names, 16) + 4, bottom=50, right=18),
         "barmode": "overlay",
         "showlegend": False,
-        "xaxis": measure_axis("probability of the next word", [0.0, end])
+        "xaxis": measure_axis("probability of the next token", [0.0, end])
         | {"tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]},
         "yaxis": axis | {"ticklabelstandoff": 6},
     }
@@ -118,8 +118,8 @@ def next_bars(of: Candidates, kind: str) -> Figure:
     said = "" if of.drawn is None else f" Drawn: {of.tokens[of.drawn]}."
     return Figure(
         {"data": data, "layout": layout},
-        f"Next-word probabilities, unscaled and at the settings: {first}; the {rest:,} other "
-        f"words {percent(rest_before)} to {percent(rest_after)}.{said}",
+        f"Next-token probabilities, unscaled and at the settings: {first}; the {rest:,} "
+        f"others {percent(rest_before)} to {percent(rest_after)}.{said}",
     )
 
 

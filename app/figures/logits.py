@@ -13,6 +13,7 @@ from app.figures.base import (
     escape,
     margins,
     measure_axis,
+    shift,
     slot_of,
     token_axis,
 )
@@ -27,7 +28,11 @@ def attention_pushes(of: LogitView, kind: str, count: int = 6) -> Figure:
     assert of.attention is not None
     parts = [("all heads" if len(of.heads) > 1 else "attention", of.attention)]
     if len(of.heads) > 1:
-        parts += [(f"head {head.head}", head.push) for head in of.heads]
+        deep = of.heads[-1].layer > 0
+        parts += [
+            (f"layer {each.layer}, head {each.head}" if deep else f"head {each.head}", each.push)
+            for each in of.heads
+        ]
     return _panels(parts, kind, count)
 
 
@@ -42,7 +47,7 @@ def mlp_pushes(of: LogitView, kind: str, count: int = 6) -> Figure:
 def _panels(parts: Sequence[tuple[str, Push]], kind: str, count: int) -> Figure:
     """Draw a panel a part: the promoted tokens on top, the pushed-down ones below."""
     shifts = [[*push.promoted[:count], *push.pushed_down[:count][::-1]] for _, push in parts]
-    moved = [shift.logit for rows in shifts for shift in rows]
+    moved = [each.logit for rows in shifts for each in rows]
     low, high = min(0.0, *moved), max(0.0, *moved)
     room = (high - low or 1.0) * 0.55  # for the numbers at the bars' ends
     across = min(len(parts), _ACROSS)
@@ -66,24 +71,24 @@ def _panels(parts: Sequence[tuple[str, Push]], kind: str, count: int) -> Figure:
             "zeroline": True,
             "zerolinecolor": TEXT,
         }
-        axis = token_axis([shift.token for shift in rows], "", size=14, reverse=True)
+        axis = token_axis([each.token for each in rows], "", size=14, reverse=True)
         layout[f"yaxis{suffix}"] = axis | {"domain": y, "anchor": f"x{suffix}"}
         data.append(
             {
                 "type": "bar",
                 "orientation": "h",
-                "x": [shift.logit for shift in rows],
+                "x": [each.logit for each in rows],
                 "y": list(range(len(rows))),
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",
                 "marker": {
-                    "color": [colour_of(kind) if shift.logit > 0 else MUTED for shift in rows]
+                    "color": [colour_of(kind) if each.logit > 0 else MUTED for each in rows]
                 },
-                "text": [f"{shift.logit:+.1f}" for shift in rows],
+                "text": [shift(each.logit) for each in rows],
                 "textposition": "outside",
                 "textfont": {"size": 12, "color": TEXT},
                 "cliponaxis": False,
-                "customdata": [escape(shift.token) for shift in rows],
+                "customdata": [escape(each.token) for each in rows],
                 "hovertemplate": "<b>%{customdata}</b> %{x:+.3f}<extra></extra>",
             }
         )

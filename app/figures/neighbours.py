@@ -1,5 +1,6 @@
 """What is near what: cosine bars a model, a matrix of a few words, ranks over training."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from wordlm_core.lens.neighbours import HistoryStep, NeighbourHistory, Neighbour
 _STOPS = [n / (len(DIVERGING) - 1) for n in range(len(DIVERGING))]
 _SCALE = [list(pair) for pair in zip(_STOPS, DIVERGING, strict=True)]
 _NUMBERS_UP_TO = 14
+_TICKS = 13
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Near:
     name: str
     kind: str
     result: Neighbours
+    layers: int = 1
 
 
 def neighbour_bars(panel: Near, beside: Sequence[Near]) -> Figure:
@@ -51,9 +54,10 @@ def neighbour_bars(panel: Near, beside: Sequence[Near]) -> Figure:
     cosines = [item.cosine for item in items] or [0.0]
     names = [item.token for item in panel.result.items]
     count = max(len(each.result.items) for each in beside)
-    ends = [min(0.0, 1.3 * min(cosines)), max(0.1, 1.2 * max(cosines))]
+    room = 0.22 * (max(0.1, *cosines) - min(0.0, *cosines))  # for the numbers at the ends
+    ends = [min(0.0, min(cosines) - room), max(0.1, max(cosines) + room)]
     axis = token_axis(names, "", size=16, reverse=True) | {"range": [count - 0.5, -0.5]}
-    title = caption(model_label(panel.kind), 0.0, 1.0, bold=False)
+    title = caption(model_label(panel.kind, panel.layers), 0.0, 1.0, bold=False)
     font = {"size": 16, "color": colour_of(panel.kind)}
     layout = {
         "height": 30 * count + 96,
@@ -134,6 +138,8 @@ def biography(result: NeighbourHistory, kind: str, at: str | None) -> Figure:
     data += [_life(steps, token, colour_of(kind), width=3.0) for token in final]
     names = [_final(len(steps) - 1, rank, steps[-1]) for rank in range(len(final))]
     labels = [f"step {steps[0].step:,}", *(f"{entry.step:,}" for entry in steps[1:])]
+    every = math.ceil(len(steps) / _TICKS)
+    labels = [label if index % every == 0 else "" for index, label in enumerate(labels)]
     marks = [index for index, entry in enumerate(steps) if entry.label == at]
     right = label_width([f"{token} 0.00" for token in final] or [""], 14)
     layout = {

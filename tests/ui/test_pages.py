@@ -46,11 +46,10 @@ def open_page(address: str = "", **parameters: str) -> AppTest:
     at = AppTest.from_file(str(ROOT / "app/main.py"), default_timeout=30)
     for key, value in parameters.items():
         at.query_params[key] = value
-    at.run()
     if address:
         file = next(page.file for page in PAGES if page.address == address)
-        at.switch_page(f"../pages/{file}").run()
-    return at
+        at.switch_page(f"../pages/{file}")
+    return at.run()
 
 
 def pick(at: AppTest, name: str, key: str = "checkpoint") -> None:

@@ -1,0 +1,308 @@
+"""Predictions, what came of them, and the table of runs as files. No Streamlit."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wordlm_core.errors import TextError
+from wordlm_core.experiment import SAME_WITHIN, SAMPLES, Draw, Experiment, Result
+
+DOWN, SAME, UP = range(3)
+DIRECTIONS = ("goes down", "stays the same", "goes up")
+MOST_NATS = 100.0
+# What a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NAMES = {
+    "data": "data",
+    "steps": "steps",
+    "lr": "learning rate",
+    "d_model": "width",
+    "n_head": "heads",
+    "n_layer": "layers",
+    "positions": "positions",
+    "seed": "seed",
+    "context": "context",
+}
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[,.'\u2019_\s](?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a person committed to before the run.
+
+    Attributes:
+        direction: Index into `DIRECTIONS`: where the loss goes against the baseline.
+        size: By how many nats; 0 where it stays the same.
+        count: Number of parameters, counted by hand.
+        because: The hypothesis, in the person's own words.
+    """
+
+    direction: int
+    size: float
+    count: int
+    because: str
+
+    @property
+    def change(self) -> float:
+        """Return the predicted change of the loss in nats."""
+        return (self.direction - SAME) * self.size
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment that was run, and what it is compared with.
+
+    Attributes:
+        number: From 1, in the order of the runs.
+        experiment: The settings.
+        listed: Which list of a person's own it read; empty for a named corpus.
+        prediction: What was committed before.
+        result: What came out.
+        baseline: What came out of the baseline.
+    """
+
+    number: int
+    experiment: Experiment
+    listed: str
+    prediction: Prediction
+    result: Result
+    baseline: Result
+
+    @property
+    def name(self) -> str:
+        """Return the run's number and label."""
+        return f"{self.number} · {self.experiment.label}"
+
+    @property
+    def change(self) -> float | None:
+        """Return loss minus the baseline's, or None where one of them diverged."""
+        if self.result.loss is None or self.baseline.loss is None:
+            return None
+        return self.result.loss - self.baseline.loss
+
+    @property
+    def direction(self) -> int:
+        """Return where the loss went; a training that diverged went up."""
+        change = self.change
+        if change is None:
+            return UP
+        return SAME if abs(change) < SAME_WITHIN else UP if change > 0 else DOWN
+
+    @property
+    def sign_right(self) -> bool:
+        """Return whether the loss went where it was predicted to go."""
+        return self.direction == self.prediction.direction
+
+    @property
+    def count_right(self) -> bool:
+        """Return whether the parameters were counted right."""
+        return self.prediction.count == self.result.parameters
+
+
+def parse_size(typed: str) -> float:
+    """Return a typed number of nats.
+
+    Raises:
+        TextError: It is none.
+    """
+    try:
+        size = float(typed.strip().replace(",", "."))
+    except ValueError:
+        size = math.nan
+    if not 0 < size <= MOST_NATS:
+        raise TextError(f"by how much is a number of nats above 0, up to {MOST_NATS:g}, like 0.05")
+    return size
+
+
+def parse_count(typed: str) -> int:
+    """Return a typed number of parameters; signs between groups of three digits may stand.
+
+    Raises:
+        TextError: It is none.
+    """
+    digits = _BETWEEN_DIGITS.sub("", typed.strip())
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise TextError("the number of parameters is a whole number, like 1,234")
+    return int(digits)
+
+
+def changes(experiment: Experiment, baseline: Experiment) -> list[str]:
+    """Return each setting of the training that differs: its name, before and after."""
+    here, there = asdict(experiment), asdict(baseline)
+    return [
+        f"{title} {_said(there[name])} → {_said(here[name])}"
+        for name, title in _NAMES.items()
+        if here[name] != there[name]
+    ]
+
+
+def named(experiment: Experiment) -> str:
+    """Return a label made of what differs from the baseline."""
+    return ", ".join(_short(experiment)) or "as baseline"
+
+
+def draw_name(draw: Draw) -> str:
+    """Return one way to sample in words."""
+    return f"T {draw.temperature:g}" + ("" if draw.top_k is None else f", top-k {draw.top_k}")
+
+
+def predicted(prediction: Prediction) -> str:
+    """Return a prediction of the loss in words."""
+    by = "" if prediction.direction == SAME else f" by {prediction.size:g}"
+    return f"{DIRECTIONS[prediction.direction]}{by}"
+
+
+def happened(run: Run) -> str:
+    """Return in words what the loss did."""
+    if run.change is None:
+        return "diverged"
+    return f"{DIRECTIONS[run.direction]} ({run.change:+.3f})"
+
+
+def verdict(run: Run) -> list[str]:
+    """Return sentences that hold the prediction against the result."""
+    sign = "the direction was right" if run.sign_right else "the direction was wrong"
+    if run.change is None:
+        told = [f"Training diverged, which counts as going up: {sign}. {run.result.stopped}."]
+    else:
+        off = abs(run.change - run.prediction.change)
+        told = [f"{sign.capitalize()}; the size was {off:.3f} nats off."]
+    counted = f"You counted {run.prediction.count:,} parameters"
+    if run.count_right:
+        return [*told, f"{counted}: right."]
+    return [*told, f"{counted}; there are {run.result.parameters:,}."]
+
+
+def runs_csv(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+    """Return one row a run; text that a spreadsheet would compute is quoted by an apostrophe."""
+    heads = (
+        *("run", "experiment", *_NAMES.values(), "sampling", "parameters", "loss_last_200"),
+        *("baseline_loss", "change", "seconds", "stopped", "predicted_direction"),
+        *("predicted_change", "predicted_parameters", "hypothesis", "explanation", "samples"),
+    )
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(heads)
+    for run, explanation in zip(runs, explanations, strict=True):
+        settings, made, guess = asdict(run.experiment), run.result, run.prediction
+        row = (
+            *(run.number, run.experiment.label, *(settings[name] for name in _NAMES)),
+            *("; ".join(map(draw_name, run.experiment.draws)), made.parameters, made.loss),
+            *(run.baseline.loss, run.change, made.seconds, made.stopped),
+            *(DIRECTIONS[guess.direction], guess.change, guess.count, guess.because),
+            *(explanation, " ".join(each.text for drawn in made.samples for each in drawn)),
+        )
+        writer.writerow([_cell(value) for value in row])
+    return file.getvalue()
+
+
+def runs_json(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+    """Return everything about the runs, every loss included."""
+    told = [
+        {
+            "run": run.number,
+            "experiment": run.experiment.to_json(),
+            "baseline": run.experiment.baseline().to_json(),
+            "prediction": asdict(run.prediction),
+            "result": run.result.to_json(),
+            "baseline_loss": run.baseline.loss,
+            "change": run.change,
+            "explanation": explanation,
+        }
+        for run, explanation in zip(runs, explanations, strict=True)
+    ]
+    return json.dumps({"runs": told}, ensure_ascii=False, allow_nan=False)
+
+
+def report(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+    """Return a report to hand in, as Markdown; what was typed or drawn stands in code blocks."""
+    heads = "| run | parameters | loss, last 200 | change | predicted | direction | count |"
+    rows = [
+        f"| {run.name} | {run.result.parameters:,} | {loss_of(run.result)} | {_change(run)} "
+        f"| {predicted(run.prediction)} | {_right(run.sign_right)} | {_right(run.count_right)} |"
+        for run in runs
+    ]
+    told = [
+        "# Experiments with microgpt",
+        "\n".join([heads, "|---|---|---|---|---|---|---|", *rows]),
+    ]
+    for run, explanation in zip(runs, explanations, strict=True):
+        told += _chapter(run, explanation)
+    return "\n\n".join(told) + "\n"
+
+
+def loss_of(result: Result) -> str:
+    """Return a result's loss for people."""
+    return "diverged" if result.loss is None else f"{result.loss:.3f}"
+
+
+def in_short(result: Result, count: int = 4) -> str:
+    """Return the first samples of each way to sample, one way a line."""
+    lines = [" ".join(each.text or "(empty)" for each in drawn[:count]) for drawn in result.samples]
+    return "\n".join(lines) or "none"
+
+
+# -- parts
+
+
+def _chapter(run: Run, explanation: str) -> list[str]:
+    baseline = run.experiment.baseline()
+    changed = "; ".join(changes(run.experiment, baseline)) or "nothing in the training"
+    told = [
+        f"## {run.name}",
+        f"Changed against the baseline ({baseline.data}, loss {loss_of(run.baseline)}): {changed}. "
+        f"Same seed ({run.experiment.seed}).",
+        f"**Predicted:** the loss {predicted(run.prediction)}; "
+        f"{run.prediction.count:,} parameters.",
+        "**Because:**",
+        _fenced(run.prediction.because),
+        f"**Result:** loss {loss_of(run.result)}, {run.result.parameters:,} parameters, "
+        f"{run.result.seconds:.2f} seconds. {' '.join(verdict(run))}",
+    ]
+    for draw, drawn in zip(run.experiment.draws, run.result.samples, strict=False):
+        new = sum(not each.seen for each in drawn)
+        told.append(f"**Samples, {draw_name(draw)}** ({new} of {SAMPLES} are not in the list):")
+        told.append(_fenced(" ".join(each.text for each in drawn)))
+    return [*told, "**Explanation:**", _fenced(explanation)]
+
+
+def _fenced(text: str) -> str:
+    """Return a code block, in which Markdown reads nothing, whatever the text holds."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _short(experiment: Experiment) -> list[str]:
+    here, there = asdict(experiment), asdict(Experiment())
+    return [
+        f"{title} {_said(here[name])}"
+        for name, title in _NAMES.items()
+        if here[name] != there[name]
+    ]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return str(value)
+
+
+def _change(run: Run) -> str:
+    return "" if run.change is None else f"{run.change:+.3f}"
+
+
+def _right(right: bool) -> str:
+    return "right" if right else "wrong"
+
+
+def _cell(value: object) -> object:
+    risky = isinstance(value, str) and value.startswith(_FORMULA)
+    return f"'{value}" if risky else value

@@ -1,0 +1,500 @@
+"""What Training consists of: one step in four buttons, and training looked back on.
+
+The person's own copy of the model is never stored: it is the chosen weights and the texts it
+took a step on, and every number follows from those.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from app import controls, layout, state
+from app.layout import Bar, Cell, Part
+from app.state import View
+from wordlm_core.checkpoint import Checkpoint, step_number
+from wordlm_core.errors import CheckpointError, TextError
+from wordlm_core.gpt_trainer import BETA1, BETA2, EPSILON
+from wordlm_core.lens import training_history, training_step
+from wordlm_core.lens.training_history import LAST, Curve, LettersMap, Through
+from wordlm_core.lens.training_step import (
+    MOST_NAMES,
+    MOST_STEPS,
+    Parameter,
+    Prediction,
+    TrainingStep,
+    Zeroing,
+)
+from wordlm_core.models.base import count_parameters
+from wordlm_core.text import visible
+
+STAGES = ("Forward", "Loss", "Backward", "Adam")
+_FORWARD, _LOSS, _BACKWARD, _ADAM = range(1, 5)
+_RATES = ("0.001", "0.003", "0.01", "0.03", "0.1")
+_USUAL = _RATES.index("0.01")
+_WALK = "training_walk"
+_LIST = (
+    "alora bennick calista doria elowen fenna galen hollis imari jorel kessia lumen marlo "
+    "nerissa orin pellan quilla rosalin senna tavian"
+)
+_LIST_LENGTH = 400
+_NOTHING = "·"
+_SHOWN = 8
+
+
+# -- one step
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where a person is: what the copy was trained on, and how far the present step is.
+
+    Attributes:
+        start: Checkpoint, training step and learning rate that the copy began with.
+        earlier: Texts it took a step on.
+        text: The text of the present step.
+        stage: How many of `STAGES` are done.
+    """
+
+    start: tuple[str, str | None, float]
+    earlier: tuple[str, ...]
+    text: str
+    stage: int
+
+    @property
+    def rate(self) -> float:
+        """Return the learning rate."""
+        return self.start[2]
+
+
+def opening() -> View:
+    """Pick checkpoint, weights to start from and text.
+
+    Unlike other pages it begins with the first weights: that is where training begins.
+    """
+    pickers, text = layout.columns(2, 3)
+    with pickers:
+        chosen = controls.checkpoint("microgpt")
+        at = _start(chosen)
+    with text:
+        read = controls.probe(chosen)
+    return state.view(chosen, at, read)
+
+
+def walk(of: View) -> Walk:
+    """Draw the four buttons, and return where the person is."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="stages"):
+        rate = float(_RATES[_rate()])
+        now = _where(of, rate)
+        for done, name in enumerate(STAGES):
+            _button(name, now, replace(now, stage=done + 1), enabled=now.stage == done)
+        further = replace(now, earlier=(*now.earlier, now.text), stage=0)
+        room = len(now.earlier) < MOST_STEPS
+        _button("Next step", now, further, enabled=now.stage == _ADAM and room)
+        afresh = replace(now, earlier=(), stage=0)
+        _button("Reset", now, afresh, enabled=bool(now.earlier or now.stage))
+    return now
+
+
+def taken(of: View, now: Walk) -> TrainingStep:
+    """Take the present step on a copy of the model."""
+    return state.lens(
+        of,
+        training_step.training_step,
+        of.model,
+        of.vocabulary,
+        of.probe,
+        earlier=now.earlier,
+        rate=now.rate,
+    )
+
+
+def outcome(step: TrainingStep, now: Walk, of: View) -> None:
+    """Say what the stage came to."""
+    said: Sequence[Callable[[TrainingStep, Walk, View], list[Part]]]
+    said = (_asked, _answered, _mean, _pushed, _fell)
+    layout.answer(*said[now.stage](step, now, of))
+    if step.earlier:
+        began = " → ".join(f"{loss:.3f}" for loss in step.earlier[-_SHOWN:])
+        layout.help_line(
+            f"Steps your copy has taken: {len(step.earlier)}. Loss when they began, the latest "
+            f"last: {began}."
+        )
+
+
+def predictions(step: TrainingStep, now: Walk) -> None:
+    """Show every prediction, as far as the stage has computed it."""
+    if now.stage == _ADAM:
+        heads = ("reads", "should say", "p before", "p after", "-ln p before", "after")
+        rows = [
+            [
+                *_pair(was),
+                f"{was.prob:.3f}",
+                f"{now.prob:.3f}",
+                f"{was.loss:.3f}",
+                f"{now.loss:.3f}",
+            ]
+            for was, now in zip(step.forward, step.forward_after, strict=True)
+        ]
+        rows.append(["mean", "", "", "", f"{step.loss:.3f}", f"{step.loss_after:.3f}"])
+        words = (0, 1)
+    else:
+        heads = ("reads", "should say", "would say", "p(should)", "-ln p")
+        rows = [_row(each, now.stage) for each in step.forward]
+        if now.stage >= _LOSS:
+            rows.append(["mean", "", "", "", f"{step.loss:.3f}"])
+        words = (0, 1, 2)
+    with st.container(key="predictions"):
+        layout.table(
+            heads,
+            rows,
+            strong=len(rows) - 1 if now.stage >= _LOSS else None,
+            words=words,
+            label="Predictions of the text, one a position",
+        )
+
+
+def detail(step: TrainingStep, now: Walk, of: View, through: Through) -> None:
+    """Show what belongs to the stage: the comparison, the gradients, or Adam's numbers."""
+    if now.stage < _BACKWARD:
+        _before_training(step, now, through)
+    elif now.stage == _BACKWARD:
+        _gradients(step)
+    else:
+        _adam(step, of)
+
+
+# -- training looked back on
+
+
+def curve(of: View) -> Curve | None:
+    """Return the checkpoint's loss curve; where it holds none, say so."""
+    try:
+        return training_history.curve(of.checkpoint)
+    except CheckpointError as error:
+        layout.refuse(error)
+        return None
+
+
+def learned(curve: Curve, of: View) -> None:
+    """Say what training came to, between guessing and a perfect memory."""
+    gained = curve.uniform - curve.last
+    layout.answer(
+        f"From ln {len(of.vocabulary)} = {curve.uniform:.2f} to ",
+        (f"{curve.last:.2f} nats", "number"),
+        f" a token, the mean of the last {LAST} steps: {gained:.2f} nats less than guessing.",
+    )
+
+
+def perfect(curve: Curve, of: View) -> None:
+    """Say what a perfect model would reach on the list, and why none is perfect here."""
+    config, corpus = of.model.config, of.checkpoint.metadata.get("corpus", {})
+    steps, items = len(curve.losses), corpus.get("items")
+    long = corpus.get("longer_than_context")
+    listed = f"{items:,} items" if isinstance(items, int) else "the whole list"
+    cut = f" ({long:,} here)" if isinstance(long, int) else ""
+    if curve.floor is None:
+        layout.help_line(
+            "This file does not hold the loss of a model that knows its list by heart, and the "
+            "list itself is not in it. But that loss is not 0."
+        )
+    else:
+        layout.answer(
+            "Knowing the list by heart would cost ",
+            (f"{curve.floor:.2f} nats", "number"),
+            f" a token, not 0. This model is {curve.last - curve.floor:.2f} above.",
+        )
+    layout.help_line(
+        "Even a perfect model has to spread its bet, because one beginning goes on in several "
+        f"ways. And it is not reached here: {count_parameters(of.model.weights):,} numbers have "
+        f"to do for {listed}, {steps:,} steps have shown the model one item each, and an item of "
+        f"more than {config.context_length - 1} tokens is cut off{cut}."
+    )
+    if curve.floor is not None:
+        layout.help_line(
+            "The floor counts every prediction alike; the curve is of whole items, in which a "
+            "short one weighs as much as a long one."
+        )
+
+
+def letters(of: View) -> LettersMap:
+    """Return the map of the checkpoint's tokens."""
+    return state.tables((of.checkpoint,), _letters)
+
+
+def layer(of: View) -> int:
+    """Pick a layer, where there is a choice."""
+    if of.model.n_layer < 2:
+        return 0
+    names = [f"layer {n}" for n in range(of.model.n_layer)]
+    return controls.choose(st.segmented_control, "Layer", "layer", names)
+
+
+def through(of: View, layer: int = 0) -> Through:
+    """Return the text's attention in a layer, and its loss, through training."""
+    whole = state.view(of.checkpoint, of.checkpoint.selected_label, of.probe)
+    return state.lens(
+        whole,
+        training_history.through_training,
+        of.checkpoint,
+        of.vocabulary,
+        of.probe,
+        layer=layer,
+    )
+
+
+# -- zeroing left out
+
+
+def zeroing(of: View, now: Walk) -> Zeroing | None:
+    """Read a short list and train on it both ways; where it cannot be read, say so."""
+    readable = [name for name in _LIST.split() if set(name) <= set(of.vocabulary.itos)]
+    start = " ".join(readable or controls.presets(of.vocabulary)[0])
+    state.turn("list", of.vocabulary.sha256, start)
+    typed = st.text_input(
+        "A short list to train on",
+        start,
+        max_chars=_LIST_LENGTH,
+        key="list",
+        bind="query-params",
+        persist_state="session",
+        help=f"Items with blanks or commas between them; the first {MOST_NAMES} are read in turn.",
+    )
+    state.remember_text("list", typed or "")
+    names = tuple(re.split(r"[\s,;]+", (typed or "").strip(" ,;\t"))[:MOST_NAMES])
+    try:
+        # Of the list's first item: what is typed above does not matter here.
+        first = of.vocabulary.probe(names[0], of.model.config.context_length)
+        return state.lens(
+            state.view(of.checkpoint, of.step, first),
+            training_step.zeroing,
+            of.model,
+            of.vocabulary,
+            names=names,
+            rate=now.rate,
+        )
+    except TextError as error:
+        layout.refuse(error)
+        return None
+
+
+def compared(result: Zeroing, now: Walk) -> None:
+    """Say what leaving out the zeroing did."""
+    steps = len(result.kept_norms)
+    worse = result.kept[-1] > result.zeroed[-1]
+    layout.answer(
+        f"After {steps} steps at a rate of {now.rate:g} the list costs ",
+        (f"{result.zeroed[-1]:.2f} nats", "microgpt"),
+        " with zeroing and ",
+        (f"{result.kept[-1]:.2f} nats", "number"),
+        " without.",
+    )
+    norm = f"its gradient is {result.kept_norms[-1] / result.zeroed_norms[-1]:.0f} times as long"
+    layout.help_line(
+        "Without zeroing every step adds to the sum of all gradients so far: at step "
+        f"{steps} {norm}, and it points where the loss fell long ago. "
+        + (
+            "Adam divides the length away but keeps the direction, so it goes on past the place "
+            "where it should turn."
+            if worse
+            else "Here the sum did no harm: at a small rate the old directions still hold, like "
+            "a very long momentum. Try a rate of 0.01 or more."
+        )
+    )
+
+
+# -- parts of the walk
+
+
+def _start(of: Checkpoint) -> str | None:
+    labels = of.whole_steps
+    if len(labels) < 2:
+        return of.selected_label
+    shown = [str(step_number(label)) for label in labels]
+    meaning = "The weights that your copy starts with. Step 0 is before any training."
+    return labels[controls.choose(st.select_slider, "Training step", "step", shown, help=meaning)]
+
+
+def _rate() -> int:
+    meaning = "Fixed here; in the training of the checkpoint it fell to 0 along a line."
+    return controls.choose(
+        st.segmented_control, "Learning rate", "rate", _RATES, _USUAL, help=meaning
+    )
+
+
+def _where(of: View, rate: float) -> Walk:
+    """Return the walk so far; another start begins anew, another text a new step."""
+    text = controls.as_typed(of.vocabulary, of.probe)
+    start = (of.checkpoint.sha256, of.step, rate)
+    kept: Walk | None = state.value(_WALK, None)
+    if kept is None or kept.start != start:
+        return Walk(start, (), text, 0)
+    return kept if kept.text == text else replace(kept, text=text, stage=0)
+
+
+def _button(name: str, now: Walk, then: Walk, *, enabled: bool) -> None:
+    st.button(
+        name,
+        key=f"walk_{name.lower().replace(' ', '_')}",
+        type="primary" if enabled and name != "Reset" else "secondary",
+        disabled=not enabled,
+        on_click=state.put,
+        args=(_WALK, then),
+    )
+
+
+# -- parts of a step
+
+
+def _asked(step: TrainingStep, now: Walk, of: View) -> list[Part]:
+    count = len(step.forward)
+    return [
+        f"Step {step.number}: ",
+        (now.text, "token"),
+        f" asks for {count} predictions, one a position. Forward comes first.",
+    ]
+
+
+def _answered(step: TrainingStep, now: Walk, of: View) -> list[Part]:
+    right = sum(each.likeliest == each.target for each in step.forward)
+    probs = [each.prob for each in step.forward]
+    return [
+        "Forward: the next token gets a probability of ",
+        (f"{min(probs):.1%} to {max(probs):.1%}", "number"),
+        f"; guessing alike would give each {1 / len(of.vocabulary):.1%}. At {right} of "
+        f"{len(probs)} positions it is the likeliest.",
+    ]
+
+
+def _mean(step: TrainingStep, now: Walk, of: View) -> list[Part]:
+    over = step.loss - step.uniform
+    return [
+        "Loss: the mean of -ln p is ",
+        (f"{step.loss:.3f} nats", "number"),
+        f", {abs(over):.3f} {'above' if over > 0 else 'below'} guessing, which costs "
+        f"ln {len(of.vocabulary)} = {step.uniform:.3f}.",
+    ]
+
+
+def _pushed(step: TrainingStep, now: Walk, of: View) -> list[Part]:
+    total = count_parameters(of.model.weights)
+    reached = sum(matrix.reached for matrix in step.matrices)
+    longest = max(step.matrices, key=lambda matrix: matrix.norm)
+    return [
+        f"Backward: {total:,} numbers, a slope of the loss for each; ",
+        (f"{reached:,} are not 0", "number"),
+        f". The longest gradient is that of {longest.name}.",
+    ]
+
+
+def _fell(step: TrainingStep, now: Walk, of: View) -> list[Part]:
+    change = step.loss - step.loss_after
+    return [
+        "Adam: after one step ",
+        (now.text, "token"),
+        f" costs {step.loss_after:.3f} nats: it {'fell' if change > 0 else 'rose'} by ",
+        (f"{abs(change):.3f}", "number"),
+        ", computed again on the moved weights.",
+    ]
+
+
+def _row(of: Prediction, stage: int) -> list[Cell]:
+    return [
+        *_pair(of),
+        visible(of.likeliest) if stage >= _FORWARD else _NOTHING,
+        Bar(f"{of.prob:.3f}", of.prob) if stage >= _FORWARD else _NOTHING,
+        f"{of.loss:.3f}" if stage >= _LOSS else _NOTHING,
+    ]
+
+
+def _pair(of: Prediction) -> list[Cell]:
+    return [f"{of.position} · {visible(of.read)}", visible(of.target)]
+
+
+def _before_training(step: TrainingStep, now: Walk, through: Through) -> None:
+    if now.stage < _LOSS:
+        layout.help_line(
+            "Every position predicts the token after it, so one text is many exercises at once: "
+            "the first from <BOS> alone, the last that the text ends. Forward, loss and backward "
+            "describe the model as it is. Adam changes it: what comes after is an effect."
+        )
+    else:
+        rows: list[list[Cell]] = [
+            ["all tokens alike, ln V", f"{step.uniform:.3f}"],
+            [f"step {through.steps[0]:,} of training", f"{through.losses[0]:.3f}"],
+            [f"step {through.steps[-1]:,} of training", f"{through.losses[-1]:.3f}"],
+            ["your copy now", f"{step.loss:.3f}"],
+        ]
+        layout.table(
+            ("this text in", "loss"), rows, strong=3, label="The text's loss, for comparison"
+        )
+        layout.help_line(
+            "Fresh weights know nothing, so they begin near ln V: a little above or below, as "
+            "their random opinions happen to fit the text."
+        )
+
+
+def _gradients(step: TrainingStep) -> None:
+    longest = max(matrix.norm for matrix in step.matrices)
+    rows: list[list[Cell]] = [
+        [
+            matrix.name,
+            " x ".join(map(str, matrix.shape)),
+            f"{matrix.reached:,}",
+            Bar(f"{matrix.norm:.3f}", matrix.norm / longest if longest else 0.0),
+            f"{matrix.weight_norm:.2f}",
+        ]
+        for matrix in step.matrices
+    ]
+    layout.table(
+        ("matrix", "shape", "not 0", "gradient's length", "weights' length"),
+        rows,
+        words=(0, 1),
+        label="Gradient of every matrix",
+    )
+    layout.help_line(
+        "Rows of wte for tokens that the text does not read get no gradient, nor does what a ReLU "
+        "switched off."
+    )
+
+
+def _adam(step: TrainingStep, of: View) -> None:
+    chosen = _chosen(step, of)
+    names = [f"{p.matrix.rpartition('.')[2]}[{_of_row(p)}][{p.column}]" for p in chosen]
+    lines = (
+        ("value", "before", "+.4f"),
+        ("gradient g", "gradient", "+.3g"),
+        (f"m = {BETA1:g} m + {1 - BETA1:.2g} g", "mean", "+.3g"),
+        (f"v = {BETA2:g} v + {1 - BETA2:.2g} g²", "square", ".3g"),
+        (f"m̂ = m / (1 - {BETA1:g}^{step.number})", "mean_hat", "+.3g"),
+        (f"v̂ = v / (1 - {BETA2:g}^{step.number})", "square_hat", ".3g"),
+        (f"-{step.rate:g} m̂ / (√v̂ + {EPSILON:g})", "update", "+.5f"),
+        ("new value", "after", "+.4f"),
+    )
+    rows: list[list[Cell]] = [
+        [title, *(format(getattr(parameter, field), form) for parameter in chosen)]
+        for title, field, form in lines
+    ]
+    with st.container(key="adam"):
+        layout.table(["number", *names], rows, strong=6, label="Adam on a few numbers")
+    layout.help_line(
+        "The entries with the largest gradients. At Adam's first step m̂ / √v̂ is the sign of g, "
+        "so each number moves by nearly the learning rate, however small its gradient."
+    )
+
+
+def _chosen(step: TrainingStep, of: View) -> list[Parameter]:
+    """Return one entry of the first token's row, and of two matrices."""
+    row = step.parameters[: of.model.config.d_model]
+    largest = {p.matrix: p for p in step.parameters[of.model.config.d_model :]}
+    few = ("lm_head", "layer0.mlp_fc2")
+    return [max(row, key=lambda p: abs(p.gradient)), *(largest[name] for name in few)]
+
+
+def _of_row(of: Parameter) -> str:
+    return str(of.row) if of.token is None else visible(of.token)
+
+
+def _letters(of: Sequence[Checkpoint]) -> LettersMap:
+    return training_history.letters_map(of[0])

@@ -1,0 +1,49 @@
+"""You change one thing: what happens to the loss, and what to the names?"""
+
+from app import experiment_runs, experiments_page, figures, layout
+
+CAVEAT = (
+    "One seed a run: another seed alone moves the loss by about 0.02, so smaller differences count "
+    "as the same. The loss is on items while they are trained on, there is no test split. Losses "
+    "of two different lists measure two different tasks."
+)
+CODE = """
+from wordlm_core import corpora, experiment
+from wordlm_core.experiment import Draw, Experiment
+
+own = None  # an own list: corpora.load("list.txt").documents
+tried = {tried}
+for each in (tried.baseline(), tried):
+    result = experiment.run(each, experiment.corpus_of(each, own))
+    print(each.label, result.parameters, result.loss)
+    print([sample.text for drawn in result.samples for sample in drawn])
+"""
+
+experiments_page.collect()
+choice, picture = layout.columns(2, 3)
+with choice:
+    asked = experiments_page.choose()
+    known = experiments_page.start(asked)
+    done = experiments_page.commit(asked, known)
+with picture:
+    experiments_page.headline(done, known)
+    drawn = experiments_page.curves(done, known)
+    if drawn is not None:
+        layout.plot(figures.overlaid(*drawn), "curves", name="experiments")
+
+runs = experiments_page.runs()
+if runs:
+    layout.section("A run's samples", "What it draws, and what you make of it.")
+    experiments_page.look_at(runs)
+told = experiments_page.explanations(runs)
+if runs:
+    experiments_page.table(runs, told)
+
+layout.caveat(CAVEAT)
+layout.downloads(
+    "experiments",
+    csv=lambda: experiment_runs.runs_csv(runs, told),
+    data=lambda: experiment_runs.runs_json(runs, told),
+)
+if asked is not None:
+    layout.code(CODE, {"tried": asked.tried})

@@ -1,0 +1,375 @@
+"""The pool of ready processes, with real ones: killed, cancelled, replaced, orphaned."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from app import settings, state
+from app.jobs.pool import Pool, QuickError, Ticket
+from wordlm_core import experiment
+from wordlm_core.errors import ConfigError
+from wordlm_core.experiment import OWN, Experiment, Result
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [
+    *("oranel", "tivo", "masu", "belinara", "kex", "junoth"),
+    *("arvela", "pilo", "sumari", "denk", "oluvia", "tamberlin"),
+]
+SHORT, LONG = 40, 20_000
+
+
+def asked(steps: int = SHORT, **settings) -> dict:
+    tried = Experiment(data=OWN, steps=steps, d_model=8, n_head=1, **settings)
+    return {"task": "run", "experiment": tried.to_json(), "documents": NAMES}
+
+
+def until(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def trains(ticket: Ticket) -> bool:
+    return ticket.progress is not None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_other_pool():
+    """The app's own may have been started by the tests of pages."""
+    state.quick_pool.clear()
+
+
+@pytest.fixture
+def pool():
+    made = Pool(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def single():
+    made = Pool(1)
+    yield made
+    made.close()
+
+
+# -- what comes back
+
+
+def test_a_request_gives_the_result_that_running_it_here_gives(pool):
+    ticket = pool.submit("ann", asked())
+    assert ticket.wait(10.0)
+    assert (ticket.state, ticket.place) == ("finished", 0)
+    read = Result.from_json(ticket.result())
+    tried = Experiment(data=OWN, steps=SHORT, d_model=8, n_head=1)
+    here = experiment.run(tried, experiment.own_list(NAMES))
+    assert read.losses.tolist() == here.losses.tolist()
+    assert (read.samples, read.audit) == (here.samples, here.audit)
+
+
+def test_the_same_request_of_another_person_is_answered_from_memory(pool):
+    first = pool.submit("ann", asked())
+    assert first.wait(10.0)
+    second = pool.submit("bob", asked())
+    assert second.state == "finished"
+    assert second.result() == first.result()
+    other_list = asked() | {"documents": NAMES[:5]}
+    assert pool.submit("bob", other_list).state != "finished"
+
+
+def test_a_look_counts_without_training(pool):
+    ticket = pool.submit("ann", asked() | {"task": "look"})
+    assert ticket.wait(10.0)
+    assert ticket.result() == experiment.look(experiment.own_list(NAMES), 16)
+
+
+def test_progress_is_reported_about_ten_times_a_second(single):
+    ticket = single.submit("ann", asked(LONG))
+    until(lambda: trains(ticket))
+    heard, end = set(), time.monotonic() + 1.0
+    while time.monotonic() < end:
+        heard.add(ticket.progress)
+        time.sleep(0.002)
+    assert 2 <= len(heard) <= 12
+    assert all(0 < step <= steps == LONG for step, steps, _ in heard)
+
+
+def test_a_result_is_not_there_before_the_end(single):
+    ticket = single.submit("ann", asked(LONG))
+    with pytest.raises(QuickError, match="still"):
+        ticket.result()
+    assert not ticket.wait(0.0)
+
+
+GARBAGE = {
+    "no task": {"experiment": {}},
+    "no experiment": {"task": "run"},
+    "empty": {},
+    "another type": asked() | {"experiment": {"steps": "many"}},
+    "no such setting": asked() | {"experiment": {"rm": "-rf"}},
+    "a number in the list": asked() | {"documents": ["a", 3]},
+    "no list": asked() | {"documents": "abc"},
+    "an empty list": asked() | {"documents": []},
+    "too much work": {
+        "task": "run",
+        "experiment": {"data": OWN, "steps": LONG, "d_model": 64, "n_layer": 4, "context": 64},
+        "documents": NAMES,
+    },
+}
+
+
+def test_garbage_is_one_sentence_and_the_process_goes_on(single):
+    pids = set()
+    for name, garbage in GARBAGE.items():
+        ticket = single.submit("ann", garbage)
+        assert ticket.wait(10.0)
+        assert ticket.state == "failed", name
+        with pytest.raises(QuickError) as refused:
+            ticket.result()
+        assert "\n" not in str(refused.value)
+        assert "ended" not in str(refused.value), name
+        pids |= set(children())
+    assert len(pids) == 1
+    after = single.submit("ann", asked())
+    assert after.wait(10.0)
+    assert after.state == "finished"
+
+
+def test_lines_that_are_no_json_are_refused_by_the_process():
+    lines = ["nonsense", "[1, 2]", "[" * 100_000, "", json.dumps(asked(5))]
+    worker = subprocess.run(
+        [sys.executable, "-m", "app.jobs.quick", str(os.getpid())],
+        cwd=ROOT,
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    answers = [json.loads(line) for line in worker.stdout.splitlines()]
+    assert [set(answer) for answer in answers] == [{"error"}] * 4 + [{"result"}]
+    assert worker.stderr == ""
+
+
+# -- people and the queue
+
+
+def test_two_people_run_at_once(pool):
+    tickets = [pool.submit(person, asked(LONG, seed=i)) for i, person in enumerate("ab")]
+    until(lambda: all(map(trains, tickets)))
+    assert [ticket.state for ticket in tickets] == ["running", "running"]
+    assert len(set(pool.processes())) == 2
+
+
+def test_a_person_has_one_running_and_a_newer_one_takes_the_place_of_the_waiting(pool):
+    running = pool.submit("ann", asked(LONG))
+    until(lambda: running.state == "running")
+    second = pool.submit("ann", asked(seed=2))
+    assert (second.state, second.place) == ("queued", 1)
+    third = pool.submit("ann", asked(seed=3))
+    assert second.state == "cancelled"
+    with pytest.raises(QuickError, match="a newer experiment took its place"):
+        second.result()
+    time.sleep(0.2)  # a process is free, and still the person's second one waits
+    assert (third.state, third.place) == ("queued", 1)
+    bob = pool.submit("bob", asked(seed=4))
+    assert bob.wait(10.0)
+    assert third.state == "queued"
+    running.cancel()
+    assert third.wait(10.0)
+    assert third.state == "finished"
+
+
+def test_the_same_click_twice_is_one_run(single):
+    first = single.submit("ann", asked(LONG))
+    assert single.submit("ann", asked(LONG)) is first
+    until(lambda: first.state == "running")
+    assert single.submit("ann", asked(LONG)) is first
+
+
+def test_a_class_with_the_same_preset_costs_one_run(single):
+    blocker = single.submit("first", asked(LONG))
+    until(lambda: blocker.state == "running")
+    tickets = [single.submit(f"person {i}", asked()) for i in range(20)]
+    assert [ticket.place for ticket in tickets] == list(range(1, 21))
+    blocker.cancel()
+    assert all(ticket.wait(10.0) for ticket in tickets)
+    assert len({ticket.result()["seconds"] for ticket in tickets}) == 1
+
+
+def test_the_queue_is_bounded():
+    pool = Pool(1, longest=2)
+    try:
+        running = pool.submit("ann", asked(LONG))
+        until(lambda: running.state == "running")
+        waiting = [pool.submit(person, asked(seed=5)) for person in "bc"]
+        with pytest.raises(QuickError, match="2 experiments are waiting already"):
+            pool.submit("d", asked(seed=6))
+        assert pool.submit("c", asked(seed=7)).place == 2  # one's own place can be used
+        assert [ticket.state for ticket in waiting] == ["queued", "cancelled"]
+    finally:
+        pool.close()
+    assert running.state == "cancelled"
+
+
+# -- ends
+
+
+def test_cancelling_ends_the_process_and_the_next_one_runs(single):
+    ticket = single.submit("ann", asked(LONG))
+    until(lambda: trains(ticket))
+    (pid,) = single.processes()
+    ticket.cancel()
+    assert ticket.state == "cancelled"
+    until(lambda: not is_running(pid), 2.0)
+    after = single.submit("ann", asked())
+    assert after.wait(10.0)
+    assert after.state == "finished"
+    ticket.cancel()
+    assert ticket.state == "cancelled"
+
+
+def test_a_process_killed_in_its_run_is_replaced_and_the_run_still_ends(single):
+    ticket = single.submit("ann", asked(1_500))
+    until(lambda: trains(ticket))
+    (first,) = single.processes()
+    os.kill(first, signal.SIGKILL)
+    assert ticket.wait(20.0)
+    assert ticket.state == "finished"
+    assert len(ticket.result()["losses"]) == 1_500
+
+
+def test_a_run_whose_process_dies_twice_has_failed(single):
+    ticket = single.submit("ann", asked(LONG))
+    killed = set()
+    while not ticket.over:
+        for pid in set(single.processes()) - killed:
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+        time.sleep(0.01)
+    assert (ticket.state, len(killed)) == ("failed", 2)
+    with pytest.raises(QuickError, match="ended twice before its result"):
+        ticket.result()
+    after = single.submit("ann", asked())
+    assert after.wait(10.0)
+    assert after.state == "finished"
+
+
+def test_an_idle_process_that_died_is_replaced(single):
+    first = single.submit("ann", asked())
+    until(lambda: first.over)
+    for pid in children():
+        os.kill(pid, signal.SIGKILL)
+    second = single.submit("ann", asked(seed=9))
+    assert second.wait(10.0)
+    assert second.state == "finished"
+
+
+def test_a_run_has_a_time_limit():
+    pool = Pool(1, limit=1.0)
+    try:
+        ticket = pool.submit("ann", asked(LONG))
+        assert ticket.wait(10.0)
+        with pytest.raises(QuickError, match="more than 1 seconds"):
+            ticket.result()
+        after = pool.submit("ann", asked())
+        assert after.wait(10.0)
+        assert after.state == "finished"
+    finally:
+        pool.close()
+
+
+def test_idle_processes_are_ended_and_started_anew():
+    pool = Pool(1, idle=0.2)
+    try:
+        first = pool.submit("ann", asked())
+        assert first.wait(10.0)
+        until(lambda: not children())
+        second = pool.submit("ann", asked(seed=3))
+        assert second.wait(10.0)
+        assert second.state == "finished"
+    finally:
+        pool.close()
+
+
+def test_nothing_starts_before_the_first_request_and_nothing_stays_after_the_end():
+    pool = Pool(2)
+    assert children() == []
+    ticket = pool.submit("ann", asked())
+    assert ticket.wait(10.0)
+    assert len(children()) == 1
+    pool.close()
+    assert children() == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "quick"]
+
+
+PARENT = """
+import sys, time, json
+from app.jobs.pool import Pool
+pool = Pool(1)
+ticket = pool.submit("ann", json.loads(sys.argv[1]))
+while ticket.progress is None:
+    time.sleep(0.01)
+print(pool.processes()[0], flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_process_dies_with_its_parent():
+    command = [sys.executable, "-c", PARENT, json.dumps(asked(LONG))]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        parent.kill()
+    until(lambda: not is_running(pid), 3.0)
+
+
+def test_a_process_is_polite(single):
+    ticket = single.submit("ann", asked(LONG))
+    until(lambda: trains(ticket))
+    (pid,) = single.processes()
+    assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 1
+    environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    assert b"OMP_NUM_THREADS=1" in environment
+    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    assert "/torch/" not in maps
+
+
+def children() -> list[int]:
+    """Return the ids of this process's quick workers."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and is_running(int(folder.name)):
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"app.jobs.quick" in words and str(os.getpid()).encode() in words:
+                found.append(int(folder.name))
+    return found
+
+
+# -- the setting
+
+
+@pytest.mark.parametrize("value", ["0", "9", "many", "1.5"])
+def test_the_number_of_processes_is_refused_by_name(value):
+    with pytest.raises(ConfigError, match="WORDLM_QUICK_WORKERS must be"):
+        settings.read({"WORDLM_QUICK_WORKERS": value})
+    assert settings.read({"WORDLM_QUICK_WORKERS": "3"}).quick_workers == 3
