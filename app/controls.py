@@ -63,7 +63,7 @@ def checkpoint(family: str | None = None) -> Checkpoint:
 
 def best_checkpoint(family: str | None = None) -> Checkpoint:
     """Return what is open before anybody picks: the lowest test loss, or the plainest."""
-    return min(_of_family(family), key=lambda each: (_test_loss(each), each.name))
+    return min(_of_family(family), key=_plainness)
 
 
 def opening(family: str | None = None) -> tuple[Any, View]:
@@ -109,18 +109,8 @@ def probe(of: Checkpoint) -> Probe:
     limit = settings.current().max_text
     texts, labels = presets(of.vocabulary)
     state.turn("text", of.vocabulary.tokenizer, texts[0])
-    typed = st.text_input(
-        "Probe sentence",
-        texts[0],
-        max_chars=limit,
-        key="text",
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-        placeholder="Type a few words",
-    )
-    typed = (typed or "")[:limit]
-    state.remember_text("text", typed)
+    hint = "Type a few words" if of.vocabulary.unit == "word" else "Type a name"
+    typed = box("Probe sentence", "text", texts[0], limit, hint)
     offer("Try one of these", "preset", texts, fill("text"), labels, lit=typed)
     if len(typed) == limit:
         layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
@@ -208,18 +198,8 @@ def second_text(of: View) -> Probe:
         first = of.probe.typed[1:]
         start = next((n for n in _SECOND_NAMES if set(n) & set(first)), "".join(first))
     state.turn("second", of.vocabulary.tokenizer, start)
-    typed = st.text_input(
-        "Second sentence",
-        start,
-        max_chars=limit,
-        key="second",
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-        placeholder="Type a few words that share one with the first",
-    )
-    typed = (typed or "")[:limit]
-    state.remember_text("second", typed)
+    hint = f"Type a text that shares a {of.vocabulary.unit} with the first"
+    typed = box("Second sentence", "second", start, limit, hint)
     try:
         read = of.vocabulary.probe(typed, of.model.config.context_length)
     except TextError as error:
@@ -328,17 +308,7 @@ def replacement(of: View) -> dict[str, Any]:
     common = min(vocabulary.itos[vocabulary.lexical], key=_frequency(vocabulary))
     start = "cat" if "cat" in vocabulary.stoi else common
     state.turn("word", vocabulary.tokenizer, start)
-    word = st.text_input(
-        vocabulary.unit.capitalize(),
-        start,
-        max_chars=60,
-        key="word",
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-    )
-    state.remember_text("word", word or "")
-    return {"replacement": word or ""}
+    return {"replacement": box(vocabulary.unit.capitalize(), "word", start, 60)}
 
 
 def rivals(of: View) -> list[View]:
@@ -515,6 +485,23 @@ def choose(
     return chosen
 
 
+def box(title: str, key: str, start: str, longest: int, hint: str = "") -> str:
+    """Draw a text box that answers while it is typed in, kept and bound to the address."""
+    typed = st.text_input(
+        title,
+        start,
+        max_chars=longest,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        live="200ms",
+        placeholder=hint or None,
+    )
+    typed = (typed or "")[:longest]
+    state.remember_text(key, typed)
+    return typed
+
+
 def seed_box(title: str, key: str) -> int:
     """Pick a seed; it is kept and bound to the address."""
     value = st.number_input(
@@ -540,6 +527,10 @@ def trained_on(of: View) -> str:
 def _of_family(family: str | None) -> list[Checkpoint]:
     loaded = state.library().checkpoints.values()
     return [each for each in loaded if family in (None, each.model.family)]
+
+
+def _plainness(of: Checkpoint) -> tuple[float, int, bool, str]:
+    return _test_loss(of), of.model.n_layer, not _has_order(of), of.name
 
 
 def _sort(of: Checkpoint) -> tuple[str, int, bool]:

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -178,7 +178,7 @@ def verdict(run: Run) -> list[str]:
     return [*told, f"{counted}; there are {run.result.parameters:,}."]
 
 
-def runs_csv(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+def runs_csv(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
     """Return one row a run; text that a spreadsheet would compute is quoted by an apostrophe."""
     heads = (
         *("run", "experiment", *_NAMES.values(), "sampling", "parameters", "loss_last_200"),
@@ -188,20 +188,23 @@ def runs_csv(runs: Sequence[Run], explanations: Sequence[str]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(heads)
-    for run, explanation in zip(runs, explanations, strict=True):
+    for run in runs:
         settings, made, guess = asdict(run.experiment), run.result, run.prediction
         row = (
             *(run.number, run.experiment.label, *(settings[name] for name in _NAMES)),
             *("; ".join(map(draw_name, run.experiment.draws)), made.parameters, made.loss),
             *(run.baseline.loss, run.change, made.seconds, made.stopped),
             *(DIRECTIONS[guess.direction], guess.change, guess.count, guess.because),
-            *(explanation, " ".join(each.text for drawn in made.samples for each in drawn)),
+            *(
+                explanations.get(run.number, ""),
+                " ".join(each.text for drawn in made.samples for each in drawn),
+            ),
         )
         writer.writerow([_cell(value) for value in row])
     return file.getvalue()
 
 
-def runs_json(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+def runs_json(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
     """Return everything about the runs, every loss included."""
     told = [
         {
@@ -212,14 +215,14 @@ def runs_json(runs: Sequence[Run], explanations: Sequence[str]) -> str:
             "result": run.result.to_json(),
             "baseline_loss": run.baseline.loss,
             "change": run.change,
-            "explanation": explanation,
+            "explanation": explanations.get(run.number, ""),
         }
-        for run, explanation in zip(runs, explanations, strict=True)
+        for run in runs
     ]
     return json.dumps({"runs": told}, ensure_ascii=False, allow_nan=False)
 
 
-def report(runs: Sequence[Run], explanations: Sequence[str]) -> str:
+def report(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
     """Return a report to hand in, as Markdown; what was typed or drawn stands in code blocks."""
     heads = "| run | parameters | loss, last 200 | change | predicted | direction | count |"
     rows = [
@@ -231,8 +234,8 @@ def report(runs: Sequence[Run], explanations: Sequence[str]) -> str:
         "# Experiments with microgpt",
         "\n".join([heads, "|---|---|---|---|---|---|---|", *rows]),
     ]
-    for run, explanation in zip(runs, explanations, strict=True):
-        told += _chapter(run, explanation)
+    for run in runs:
+        told += _chapter(run, explanations.get(run.number, ""))
     return "\n\n".join(told) + "\n"
 
 

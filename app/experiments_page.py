@@ -6,7 +6,7 @@ the session of the browser tab; the running itself is done by the server's pool 
 
 import html
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ MOST_RUNS = 30
 _TYPED_LIST, _LONGEST, _FILE_MEGABYTES = 100_000, 400, 8
 _WAIT_SECONDS, _POLL_SECONDS = 2.5, 2.0
 _RUNS, _LOCKS, _PENDING, _FILE = "_runs", "_locks", "_pending_run", "_own_file"
-_SHOWN = "run_shown"
+_SHOWN, _EXPLANATIONS = "run_shown", "_explanations"
 _OWN_SETTINGS = "own settings"
 _OWN_QUESTION = "Change one setting, and leave the rest as it is: what does that one do?"
 _DATA_NAMES = ("names", "English words", "short stories", "own list")
@@ -200,8 +200,10 @@ def look_at(finished: Sequence[Run]) -> None:
             "How do you explain it?",
             height=120,
             max_chars=_LONGEST * 5,
-            key=_explanation_key(run),
+            key=_explanation_key(run.number),
             persist_state="session",
+            on_change=_note,
+            args=(run.number,),
             placeholder="What does the result say about your hypothesis?",
         )
         st.button(
@@ -215,12 +217,18 @@ def look_at(finished: Sequence[Run]) -> None:
         _samples(run)
 
 
-def explanations(finished: Sequence[Run]) -> list[str]:
-    """Return what was written about each run."""
-    return [state.value(_explanation_key(run), "") or "" for run in finished]
+def explanations() -> dict[int, str]:
+    """Return what was written about each run, by its number.
+
+    It is one and the same dictionary as long as the session lasts: a download that is clicked
+    straight from the text box holds what was just typed.
+    """
+    if state.value(_EXPLANATIONS, None) is None:
+        state.put(_EXPLANATIONS, {})
+    return state.value(_EXPLANATIONS, {})
 
 
-def table(finished: Sequence[Run], told: Sequence[str]) -> None:
+def table(finished: Sequence[Run], told: Mapping[int, str]) -> None:
     """Show all runs, and offer them as a report."""
     layout.section("All runs", _STAYS)
     rows = [
@@ -234,9 +242,9 @@ def table(finished: Sequence[Run], told: Sequence[str]) -> None:
             f"{run.result.seconds:.2f}",
             experiment_runs.in_short(run.result),
             run.prediction.because,
-            explanation,
+            told.get(run.number, ""),
         ]
-        for run, explanation in zip(finished, told, strict=True)
+        for run in finished
     ]
     heads = (
         *("run", "parameters", "loss, last 200", "against the baseline", "predicted"),
@@ -516,12 +524,17 @@ def _keep(pending: _Pending, result: Result) -> None:
 
 def _remove(gone: Run) -> None:
     state.put(_RUNS, [run for run in runs() if run is not gone])
-    state.put(_explanation_key(gone), "")
+    state.put(_explanation_key(gone.number), "")
+    explanations().pop(gone.number, None)
     state.put(_SHOWN, max(0, len(runs()) - 1))
 
 
-def _explanation_key(run: Run) -> str:
-    return f"explain_run_{run.number}"
+def _note(number: int) -> None:
+    explanations()[number] = state.value(_explanation_key(number), "") or ""
+
+
+def _explanation_key(number: int) -> str:
+    return f"explain_run_{number}"
 
 
 def _compare(run: Run) -> None:

@@ -167,6 +167,15 @@ PAGES = (
         "You change one thing: what happens to the loss, and what to the names?",
         "causal (intervention)",
     ),
+    Page(
+        "microgpt",
+        "Check yourself",
+        "check_yourself",
+        "88_check_yourself.py",
+        ":material/quiz:",
+        "What can you compute, predict and explain?",
+        "descriptive",
+    ),
 )
 
 

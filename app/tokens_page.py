@@ -24,18 +24,19 @@ _AT_ONCE, _BEYOND, _NAMED, _LISTED = 40, 8, 6, 3
 
 def texts(of: Checkpoint) -> tuple[str, str]:
     """Read the name that all pages share and the person's own."""
+    longest = settings.current().max_text
     presets, _ = controls.presets(of.vocabulary)
     left, right = layout.columns(1, 1)
     with left:
         state.turn("text", of.vocabulary.tokenizer, presets[0])
-        shared = _box("Probe sentence", "text", presets[0], "Type a name")
+        shared = controls.box("Probe sentence", "text", presets[0], longest, "Type a name")
         offered = [*presets[:3], TOO_LONG]
         labels = [*presets[:3], f"{len(TOO_LONG)} letters"]
         controls.offer(
             "Try one of these", "preset", offered, controls.fill("text"), labels, lit=shared
         )
     with right:
-        own = _box("Your name", "own_name", "", "Type your own name")
+        own = controls.box("Your name", "own_name", "", longest, "Type your own name")
         layout.help_line("As in the training list: small letters, one word.")
     return shared, own
 
@@ -132,23 +133,6 @@ def vocabulary(rows: Sequence[Sign]) -> None:
 
 
 # -- parts
-
-
-def _box(title: str, key: str, start: str, hint: str) -> str:
-    limit = settings.current().max_text
-    typed = st.text_input(
-        title,
-        start,
-        max_chars=limit,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-        placeholder=hint,
-    )
-    typed = (typed or "")[:limit]
-    state.remember_text(key, typed)
-    return typed
 
 
 def _chips(table: TokenTable) -> None:

@@ -66,7 +66,7 @@ def one(of: Checkpoint) -> int:
     presets = [word for word in WORDS if word in vocabulary.stoi]
     presets = presets or _first_words(vocabulary, 6 if vocabulary.tokenizer == "char" else 1)
     state.turn("near", vocabulary.tokenizer, presets[0])
-    typed = _box("Word", "near", presets[0], _LONGEST)
+    typed = controls.box("Word", "near", presets[0], _LONGEST)
     strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
     offered = vocabulary.near(typed) if strange else presets
     title = "Near spellings" if strange else "Try one of these"
@@ -89,7 +89,7 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
     groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
     start = next(iter(groups.values()))
     state.turn("words", vocabularies[0].tokenizer, start)
-    typed = _box(title, "words", start, _TYPED)
+    typed = controls.box(title, "words", start, _TYPED)
     texts, names = list(groups.values()), list(groups)
     controls.offer("Groups", "group", texts, controls.fill("words"), names, lit=typed)
     asked = list(dict.fromkeys(typed.replace(",", " ").split()))
@@ -136,21 +136,6 @@ def paths(of: Sequence[Checkpoint]) -> list[str]:
 
 
 # -- parts
-
-
-def _box(title: str, key: str, start: str, longest: int) -> str:
-    typed = st.text_input(
-        title,
-        start,
-        max_chars=longest,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-    )
-    typed = (typed or "")[:longest]
-    state.remember_text(key, typed)
-    return typed
 
 
 def _reads_words(vocabulary: Vocabulary) -> bool:

@@ -31,12 +31,10 @@ with picture:
     if drawn is not None:
         layout.plot(figures.overlaid(*drawn), "curves", name="experiments")
 
-runs = experiments_page.runs()
+runs, told = experiments_page.runs(), experiments_page.explanations()
 if runs:
     layout.section("A run's samples", "What it draws, and what you make of it.")
     experiments_page.look_at(runs)
-told = experiments_page.explanations(runs)
-if runs:
     experiments_page.table(runs, told)
 
 layout.caveat(CAVEAT)

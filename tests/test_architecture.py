@@ -14,7 +14,7 @@ ORDER = (
     "errors", "autograd", "scalar_gpt",
     "files", "text", "vocabulary", "corpora", "windows", "items", "models", "checkpoint",
     "packing", "training", "trainer", "gpt_trainer", "lens", "quiz", "experiment", "benchmark",
-    "answers", "tables", "commands", "__main__",
+    "answers", "tables", "commands", "commands_gpt", "__main__",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 # reads this when it is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from wordlm_core import commands
+from wordlm_core import commands, commands_gpt
 from wordlm_core.answers import Answer
 from wordlm_core.errors import WordLMError
 from wordlm_core.tables import render
@@ -58,6 +58,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("next", commands.next_word, _checkpoint, _step, _text, _sampling, _limit)
     add("generate", commands.generate, _checkpoint, _step, _sampling, _seed, _generation)
     add("receipt", commands.corpus_receipt, _checkpoint, _step, _text, _ngrams, _top)
+    add("autograd", commands_gpt.autograd, _expression)
+    add("tokens", commands_gpt.read_tokens, _checkpoint, _step, _text)
+    add("parameters", commands_gpt.list_parameters, _checkpoint, _step)
+    add("position", commands_gpt.walk, _checkpoint, _step, _text, _position)
+    add("step", commands_gpt.step, _checkpoint, _step, _text, _rate)
+    add("quiz", commands_gpt.ask, _checkpoint, _seed, _topic)
     add("train", commands.train, _corpus, _sizes, _one_training)
     add("evaluate", commands.evaluate, _checkpoint, _step, _corpus, _split)
     add("benchmark", commands.run_benchmark, _corpus, _sizes, _benchmark)
@@ -148,6 +154,22 @@ def _generation(parser: argparse.ArgumentParser) -> None:
 
 def _ngrams(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ngrams", default="artifacts/ngrams.npz", metavar="FILE")
+
+
+def _expression(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--expression", required=True, metavar="E", help="over a, b and c")
+    parser.add_argument("--a", type=float, default=2.0)
+    parser.add_argument("--b", type=float, default=-3.0)
+    parser.add_argument("--c", type=float, default=10.0)
+    parser.add_argument("--calls", type=_count, default=1, help="of backward, without zeroing")
+
+
+def _rate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lr", type=float, default=0.01, help="learning rate (default 0.01)")
+
+
+def _topic(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--topic", help="only this one; default: all")
 
 
 def _corpus(parser: argparse.ArgumentParser) -> None:

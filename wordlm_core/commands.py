@@ -48,14 +48,15 @@ from wordlm_core.vocabulary import Probe, WordVocabulary
 from wordlm_core.windows import Windows, prepare
 
 
-def _load(path: str) -> Checkpoint:
+def open_checkpoint(path: str) -> Checkpoint:
+    """Read a checkpoint; what is wrong with it is said with the file's name."""
     with checkpoint.naming(Path(path)):
         return checkpoint.load(Path(path))
 
 
-def _open(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:
+def open_text(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:
     """Return the checkpoint, its model at --step and the probe of --text."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     model = loaded.model_at(args.step)
     return loaded, model, loaded.vocabulary.probe(args.text, model.config.context_length)
 
@@ -65,7 +66,7 @@ def _open(args: argparse.Namespace) -> tuple[Checkpoint, LanguageModel, Probe]:
 
 def inspect(args: argparse.Namespace) -> Answer:
     """Say what a checkpoint is."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     model, config = loaded.model, loaded.model.config
     return {
         "path": args.checkpoint,
@@ -87,13 +88,13 @@ def inspect(args: argparse.Namespace) -> Answer:
 
 def attend(args: argparse.Namespace) -> Answer:
     """Give the attention weights of every head over a text."""
-    _, model, probe = _open(args)
+    _, model, probe = open_text(args)
     return answers.of_attention(attention.attend(model, probe), probe)
 
 
 def row(args: argparse.Namespace) -> Answer:
     """Take one query's row of one head apart: q.k, scale, mask, softmax."""
-    _, model, probe = _open(args)
+    _, model, probe = open_text(args)
     query = args.query % len(probe.ids) if args.query < 0 else args.query
     steps = attention.row_steps(attention.attend(model, probe).trace, args.layer, args.head, query)
     keys = [
@@ -112,7 +113,7 @@ def row(args: argparse.Namespace) -> Answer:
 
 def ablate(args: argparse.Namespace) -> Answer:
     """Replace or delete each token in turn and measure the change of the prediction."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     result = ablation.ablate(
         model,
         loaded.vocabulary,
@@ -126,7 +127,7 @@ def ablate(args: argparse.Namespace) -> Answer:
 
 def knockout(args: argparse.Namespace) -> Answer:
     """Switch each head off in turn and measure the change of the prediction."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     effects = ablation.knock_out(model, loaded.vocabulary, probe, top=args.top)
     heads = [
         {
@@ -142,7 +143,7 @@ def knockout(args: argparse.Namespace) -> Answer:
 
 def shuffle(args: argparse.Namespace) -> Answer:
     """Put the earlier words in another order and measure the change of the prediction."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     result = ablation.shuffle(model, loaded.vocabulary, probe, args.seed, top=args.top)
     return {
         **answers.of_probe(probe),
@@ -156,14 +157,14 @@ def shuffle(args: argparse.Namespace) -> Answer:
 
 def logit_view(args: argparse.Namespace) -> Answer:
     """Say which tokens attention and the MLP promote and push down at a position."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     view = logits.logit_view(model, loaded.vocabulary, probe, position=args.position, top=args.top)
     return {**answers.of_probe(probe), **answers.plain(asdict(view))}
 
 
 def nearest(args: argparse.Namespace) -> Answer:
     """List the cosine neighbours of a word's lookup row."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     table = loaded.embedding_at(args.step)
     word_id = loaded.vocabulary.word_id(args.word)
     found = neighbours.nearest(table, loaded.vocabulary, word_id, top=args.top)
@@ -172,7 +173,7 @@ def nearest(args: argparse.Namespace) -> Answer:
 
 def similarity(args: argparse.Namespace) -> Answer:
     """Give the cosines of a few words' lookup rows, each with each."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     word_ids = [loaded.vocabulary.word_id(word) for word in _words(args)]
     found = neighbours.similarity(loaded.embedding_at(args.step), loaded.vocabulary, word_ids)
     return {"words": list(found.tokens), "cosines": found.cosines.tolist()}
@@ -180,14 +181,14 @@ def similarity(args: argparse.Namespace) -> Answer:
 
 def history(args: argparse.Namespace) -> Answer:
     """Say at which stored step a word's neighbours joined and left."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     found = neighbours.history(loaded, loaded.vocabulary.word_id(args.word), top=args.top)
     return answers.plain(asdict(found))
 
 
 def paths(args: argparse.Namespace) -> Answer:
     """Follow words over training on one PCA basis of all checkpoints and steps."""
-    loaded = [_load(path) for path in args.checkpoints]
+    loaded = [open_checkpoint(path) for path in args.checkpoints]
     words = _words(args)
     common = trajectory.trajectory(loaded, words)
     answer = answers.of_trajectory(common)
@@ -209,7 +210,7 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 def context(args: argparse.Namespace) -> Answer:
     """Compare one word's lookup and contextual rows in two texts."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     model = loaded.model_at(args.step)
     length = model.config.context_length
     probes = [loaded.vocabulary.probe(text, length) for text in (args.a, args.b)]
@@ -232,7 +233,7 @@ def _last_occurrence(probe: Probe, word_id: int) -> int:
 
 def next_word(args: argparse.Namespace) -> Answer:
     """Give the next-word distribution after a text."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     result = sampling.next_distribution(
         model.last_logits(probe.ids[None])[0],
         loaded.vocabulary,
@@ -245,7 +246,7 @@ def next_word(args: argparse.Namespace) -> Answer:
 
 def generate(args: argparse.Namespace) -> Answer:
     """Sample continuations."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     model = loaded.model_at(args.step)
     probe = None
     if args.text:
@@ -267,7 +268,7 @@ def generate(args: argparse.Namespace) -> Answer:
 
 def corpus_receipt(args: argparse.Namespace) -> Answer:
     """Say what followed the same last words in training, beside what the model expects."""
-    loaded, model, probe = _open(args)
+    loaded, model, probe = open_text(args)
     found = receipt.receipt(
         receipt.load(Path(args.ngrams)), loaded.vocabulary, probe.ids, top=args.top
     )
@@ -321,7 +322,7 @@ def train(args: argparse.Namespace) -> Answer:
 
 def evaluate(args: argparse.Namespace) -> Answer:
     """Measure a checkpoint's loss on a split of a corpus."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     model = loaded.model_at(args.step)
     if isinstance(model, MicroGPTModel):
         if args.split is not None:
@@ -377,7 +378,7 @@ def pack_checkpoint(args: argparse.Namespace) -> Answer:
     out = Path(args.out)
     wanted = [label for label in args.snapshots.split(",") if label]
     packed = pack(
-        _load(args.checkpoint),
+        open_checkpoint(args.checkpoint),
         significant_bits=args.bits,
         history_bits=args.history_bits,
         snapshots=wanted,
@@ -388,7 +389,7 @@ def pack_checkpoint(args: argparse.Namespace) -> Answer:
 
 def count_ngrams(args: argparse.Namespace) -> Answer:
     """Count the training split's word pairs and triples for the corpus receipt."""
-    loaded = _load(args.checkpoint)
+    loaded = open_checkpoint(args.checkpoint)
     documents = _split(args, loaded, "train").documents()
     grams = receipt.count(documents, loaded.vocabulary, least=args.least)
     out = Path(args.out)
@@ -406,7 +407,7 @@ def take_survey(args: argparse.Namespace) -> Answer:
     corpus = _corpus(args)
     surveys: dict[str, survey.Survey] = {}
     for path in args.checkpoints:
-        loaded = _load(path)
+        loaded = open_checkpoint(path)
         if loaded.name in surveys:
             raise ConfigError(f"two checkpoints are called {loaded.name}")
         windows = _split(args, loaded, "test")

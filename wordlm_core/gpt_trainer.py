@@ -244,6 +244,7 @@ class GPTTrainer:
                 "source": corpus.source,
                 "sha256": corpus.sha256,
                 **self.data.audit,
+                "floor": self.data.floor(self.model_config.context_length),
             },
             "seed": self.config.seed,
             "training": {

@@ -70,8 +70,6 @@ class Trainer:
         Raises:
             CheckpointError: `resume` belongs to another config or corpus.
         """
-        if config.n_layer != 1 or config.tokens != "word" or config.hidden is None:
-            raise ConfigError("word models read words and have one layer and a hidden width")
         self.config, self.data = config, data
         self._family = models.family(config.family)
         self.model_config = model_config(config, len(data.vocabulary))

@@ -69,6 +69,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
         models.family(self.family)
+        if self.family != "microgpt" and (self.n_layer, self.tokens) != (1, "word"):
+            raise ConfigError("word models read words and have one layer: that is microgpt's")
         check_sizes(steps=(self.steps, _MAX_STEPS), batch=(self.batch, _MAX_BATCH))
         if not 0 <= self.seed < _MAX_SEED:
             raise ConfigError(f"the seed must be 0 to {_MAX_SEED - 1:,}, not {self.seed}")

@@ -21,6 +21,7 @@ from app.figures.base import (
     shorten,
     slot_of,
 )
+from app.figures.frames import playing
 from wordlm_core.lens.maps import Cloud
 from wordlm_core.lens.trajectory import PathPoint, Trajectory, WordPath
 
@@ -71,8 +72,7 @@ def trails(result: Trajectory, cloud: Cloud, kinds: Sequence[str]) -> Figure:
             "itemclick": False,
             "itemdoubleclick": False,
         },
-        "updatemenus": [_player(redraw=solid)],
-        "sliders": [_slider(steps, redraw=solid)],
+        **playing(steps, milliseconds=_MS_A_STEP, redraw=solid),
         **(_scene(result, cloud) if solid else _panels(result, cloud, kinds)),
     }
     data = [*ways, *movers]
@@ -349,54 +349,6 @@ def _widened(values: Float[np.ndarray, " n"], share: float) -> list[float]:
     low, high = float(values.min()), float(values.max())
     room = share * (high - low) + 1e-3
     return [low - room, high + room]
-
-
-def _player(*, redraw: bool) -> dict[str, Any]:
-    frame = {"duration": _MS_A_STEP, "redraw": redraw}
-    play = {"frame": frame, "transition": {"duration": _MS_A_STEP, "easing": "linear"}}
-    stop = {"mode": "immediate", "frame": {"duration": 0, "redraw": False}}
-    return {
-        "type": "buttons",
-        "direction": "down",
-        "showactive": False,
-        "x": 0,
-        "xanchor": "left",
-        "y": 0,
-        "yanchor": "top",
-        "pad": {"t": 50},
-        "bgcolor": PAPER,
-        "bordercolor": MUTED,
-        "font": {"size": 15, "color": TEXT},
-        "buttons": [
-            {"label": "▶ Play", "method": "animate", "args": [None, play]},
-            {"label": "Pause", "method": "animate", "args": [[None], stop]},
-        ],
-    }
-
-
-def _slider(steps: Sequence[int], *, redraw: bool) -> dict[str, Any]:
-    jump = {
-        "mode": "immediate",
-        "frame": {"duration": 0, "redraw": redraw},
-        "transition": {"duration": 0},
-    }
-    return {
-        "active": len(steps) - 1,
-        "x": 0.24,
-        "len": 0.76,
-        "y": 0,
-        "yanchor": "top",
-        "pad": {"t": 44},
-        "bgcolor": MUTED,
-        "activebgcolor": MUTED,
-        "bordercolor": MUTED,
-        "tickcolor": MUTED,
-        "font": {"size": 13, "color": TEXT},
-        "currentvalue": {"prefix": "at training step ", "font": {"size": 15, "color": TEXT}},
-        "steps": [
-            {"label": str(step), "method": "animate", "args": [[str(step)], jump]} for step in steps
-        ],
-    }
 
 
 def _in_words(result: Trajectory, kinds: Sequence[str], steps: Sequence[int]) -> str:

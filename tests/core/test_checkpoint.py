@@ -14,6 +14,7 @@ import pytest
 from wordlm_core import checkpoint
 from wordlm_core.errors import CheckpointError
 from wordlm_core.files import replacing
+from wordlm_core.items import item_hash
 from wordlm_core.models import attention, mlp
 from wordlm_core.packing import pack
 from wordlm_core.text import SPECIALS
@@ -592,3 +593,22 @@ def test_any_bytes_give_a_sentence_or_a_checkpoint(tmp_path):
             checkpoint.load(bytes(broken))
         except CheckpointError:
             continue
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([1, 2], dtype=np.int64), np.array([1.5]), np.zeros((2, 2), np.uint64), np.array("x")],
+    ids=["signed", "float", "table", "text"],
+)
+def test_hashes_that_are_none_are_refused(tmp_path, array):
+    path = ours(tmp_path / "x.npz", seen_items=array)
+    with pytest.raises(CheckpointError, match="not a list of hashes"):
+        checkpoint.load(path)
+
+
+def test_hashes_in_any_order_are_found(tmp_path):
+    hashes = np.array([item_hash(text) for text in ("b", "zz", "a")], dtype=np.uint64)
+    loaded = checkpoint.load(ours(tmp_path / "x.npz", seen_items=hashes))
+    assert [loaded.has_seen(text) for text in ("a", "b", "zz", "c")] == [True, True, True, False]
+    empty = checkpoint.load(ours(tmp_path / "y.npz", seen_items=hashes[:0]))
+    assert empty.has_seen("a") is False

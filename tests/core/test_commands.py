@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordlm_core import checkpoint
+from tests import tiny
+from wordlm_core import checkpoint, scalar_gpt
 from wordlm_core.__main__ import build_parser, main
 from wordlm_core.corpora import stories
 from wordlm_core.training import resume_path
@@ -413,3 +414,103 @@ def test_the_readme_lists_every_command():
     commands = build_parser()._subparsers._group_actions[0].choices
     missing = [name for name in commands if f"`{name}" not in readme]
     assert not missing
+
+
+# -- microgpt
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory) -> tuple[str, str]:
+    """A list of names and a microgpt trained on it by the command."""
+    folder = tmp_path_factory.mktemp("names")
+    (folder / "names.txt").write_text("\n".join(tiny.ITEMS), encoding="utf-8")
+    corpus, out = str(folder / "names.txt"), str(folder / "gpt.npz")
+    line = f"train --family microgpt --corpus {corpus} --steps 60 --seed 7 --out {out} --width 8"
+    assert main(shlex.split(f"{line} --heads 2 --json")) == 0
+    return corpus, out
+
+
+def test_training_a_microgpt_gives_every_loss_unrounded(ask, names, tmp_path):
+    out = str(tmp_path / "again.npz")
+    sizes = ("--steps", "60", "--seed", "7", "--width", "8", "--heads", "2")
+    answer = ask("train", "--family", "microgpt", "--corpus", names[0], "--out", out, *sizes)
+    settings = scalar_gpt.Settings(n_head=2, d_model=8)
+    slow = scalar_gpt.train(tiny.ITEMS, settings, steps=60, seed=7, stop_after=4)
+    assert answer["loss_history"][:4] == pytest.approx(slow.losses, abs=1e-12)
+    assert len(answer["loss_history"]) == answer["selected_step"] == answer["steps"] == 60
+    assert not Path(str(resume_path(Path(out)))).exists()
+    assert checkpoint.load(Path(out)).sha256 == checkpoint.load(Path(names[1])).sha256
+
+
+def test_every_lens_command_takes_a_microgpt(ask, names):
+    gpt = names[1]
+    answer = ask("inspect", gpt)
+    assert (answer["kind"], answer["n_layer"], answer["n_head"]) == ("microgpt", 1, 2)
+    attention = ask("attend", gpt, "--text", "anna")["attention"]
+    assert np.shape(attention) == (1, 2, 5, 5)
+    ablations = ask("ablate", gpt, "--text", "anna")["ablations"]
+    assert [entry["replacement"] for entry in ablations] == [None] * 4
+    assert ask("ablate", gpt, "--text", "anna", "--replace", "e")["ablations"][0]["kl"] > 0
+    assert len(ask("neighbours", gpt, "--word", "a")["neighbours"]) == 7
+    assert len(ask("trajectory", gpt, "--words", "a,e")["paths"][0]["points"]) == 61
+    pair = ask("contextual", gpt, "--a", "anna", "--b", "eva")
+    assert pair["lookup_equal"]
+    assert sum(
+        item["prob"] for item in ask("next", gpt, "--text", "ann", "--limit", "99")["distribution"]
+    ) == pytest.approx(1)
+    assert ask("logits", gpt, "--text", "anna")["heads"]
+    loss = ask("evaluate", gpt, "--corpus", names[0])
+    assert loss["targets"] == sum(len(item) + 1 for item in tiny.ITEMS)
+
+
+def test_samples_say_whether_they_stand_in_the_list(ask, names):
+    answer = ask("generate", names[1], "--samples", "30", "--seed", "0", "--temperature", "0.8")
+    seen = [text in tiny.ITEMS for text in answer["samples"]]
+    assert answer["seen_in_training"] == seen
+    assert len(set(seen)) == 2
+
+
+def test_the_commands_of_the_microgpt_pages(ask, names):
+    gpt = names[1]
+    assert ask("autograd", "--expression", "(a*b + c)**2")["grads"] == {"a": -24, "b": 16, "c": 8}
+    table = ask("tokens", gpt, "--text", "eva")
+    assert table["tokens"] == ["<BOS>", "e", "v", "a", "<BOS>"]
+    assert table["loss"] == pytest.approx(np.mean([pair["loss"] for pair in table["pairs"]]))
+    listed = ask("parameters", gpt)
+    assert listed["parameters"] == ask("inspect", gpt)["parameters"]
+    assert ask("position", gpt, "--text", "eva", "--position", "2")["target"] == "a"
+    step = ask("step", gpt, "--text", "eva", "--step", "0")
+    assert step["fell_by"] > 0
+    questions = ask("quiz", gpt, "--seed", "3")["questions"]
+    assert len(questions) >= 40
+    assert questions == ask("quiz", gpt, "--seed", "3")["questions"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("attend GPT --text mary-jane", "'y' (character 4) is none of the 8 characters"),
+        ("tokens GPT --text Anna", "it does know 'a'"),
+        ("train --family microgpt --corpus NAMES --out x.npz --steps 0", "1 or more"),
+        ("train --family microgpt --corpus NAMES --out x.npz --width 10", "do not divide"),
+        ("train --family microgpt --corpus NAMES --out x.npz --batch 4", "one document a step"),
+        ("train --family mlp --corpus NAMES --out x.npz --tokens char", "word models read words"),
+        ("evaluate GPT --corpus NAMES --split test", "it has no splits"),
+        ("survey GPT --corpus NAMES --out x.npz", "needs a model that reads words"),
+        ("autograd --expression __import__('os')", "error: "),
+        ("position GPT --text eva --position 9", "no position 9"),
+        ("quiz GPT --topic cooking", "topics are"),
+    ],
+)
+def test_bad_input_to_microgpt_is_one_sentence(refuse, names, line, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    filled = line.replace("GPT", names[1]).replace("NAMES", names[0])
+    assert message in refuse(*filled.split())
+
+
+def test_a_learning_rate_of_a_million_leaves_the_curve(capsys, names, tmp_path):
+    out = tmp_path / "wild.npz"
+    line = f"train --family microgpt --corpus {names[0]} --steps 50 --lr 1e6 --out {out}"
+    assert main(shlex.split(line)) == 2
+    assert "probably too high" in capsys.readouterr().err
+    assert checkpoint.load(out).metadata["loss_history"]

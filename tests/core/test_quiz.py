@@ -36,7 +36,7 @@ ARTIFACTS = [
     ROOT / f"artifacts/microgpt{name}_seed42.npz" for name in ("", "_no_positions", "_2_layers")
 ]
 OTHER_LETTERS = CharVocabulary.build(("лиза", "a b", "'x<\"", "-1", "$*_"))
-EVERY_SEED = range(6)
+EVERY_SEED = range(4)
 
 
 def sized(vocabulary: Vocabulary, name: str, **sizes) -> Checkpoint:
@@ -52,13 +52,15 @@ def sized(vocabulary: Vocabulary, name: str, **sizes) -> Checkpoint:
 
 MADE = {
     "tiny": tiny.char_checkpoint(),
-    "two layers, no positions": tiny.char_checkpoint(seed=3, n_layer=2, positions=False),
+    "two layers, no positions": dataclasses.replace(
+        tiny.char_checkpoint(seed=3, n_layer=2, positions=False), name="deep"
+    ),
     "other letters": sized(OTHER_LETTERS, "letters"),
     "words": sized(tiny.VOCABULARY, "words"),
     "narrow": sized(tiny.LETTERS, "narrow", d_model=1, n_head=1, context_length=4),
     "odd": sized(tiny.LETTERS, "odd", d_model=67, n_head=1, hidden=3, n_layer=3),
     "long": sized(tiny.LETTERS, "long", context_length=200),
-    "large": sized(tiny.LETTERS, "large", d_model=300, hidden=1200, n_head=4),
+    "large": sized(tiny.LETTERS, "large", d_model=192, hidden=768, n_head=4),
 }
 
 
@@ -136,9 +138,9 @@ def test_there_are_enough_questions_of_each_topic_and_kind(opened):
 
 @EACH_CASE
 def test_every_question_can_be_answered_right_and_wrong(opened, case):
-    for seed in range(2):
+    for seed in (0,):
         for question in by_key(opened[case], seed).values():
-            where = f"{question.key} {seed}: {question.text}"
+            where = f"{question.key}: {question.text}"
             assert question.text.endswith(("?", ".")), where
             assert question.accepts(typed(question.expected)), where
             if question.kind != "explain":

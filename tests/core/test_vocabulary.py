@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
-from wordlm_core.text import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK, UNK_ID
-from wordlm_core.vocabulary import Vocabulary, WordVocabulary
+from wordlm_core.text import BOS, BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK, UNK_ID
+from wordlm_core.vocabulary import CharVocabulary, Vocabulary, WordVocabulary
 
 DOCUMENTS = [["b", "a", "b", "c"], ["a", "c", "d", UNK], ["b", "."]]
 
@@ -192,3 +192,81 @@ def test_the_last_tokens_are_a_text_of_their_own():
     assert last.ids.tolist() == whole.ids[-2:].tolist()
     assert (last.unknown, last.dropped) == ((0,), 3)
     assert whole.last(99).tokens == whole.tokens
+
+
+# -- characters
+
+
+LETTERS = CharVocabulary.build(["Zoë", "mary-jane", "a b"])
+
+
+def test_characters_are_sorted_and_bos_is_last():
+    assert LETTERS.itos == (*sorted(set("Zoëmary-janea b")), BOS)
+    assert LETTERS.counts["a"] == 4
+    assert (LETTERS.bos_id, LETTERS.end_id, LETTERS.unknown_id) == (13, 13, None)
+    assert LETTERS.never_drawn == ()
+    assert LETTERS.itos[LETTERS.lexical] == LETTERS.itos[:-1]
+
+
+def test_a_probe_of_characters_is_letter_by_letter():
+    probe = LETTERS.probe("  Zoë ", 8)
+    assert probe.tokens == (BOS, "Z", "o", "ë")
+    assert probe.ids.tolist() == [13, *(LETTERS.stoi[c] for c in "Zoë")]
+    assert (probe.unknown, probe.dropped) == ((), 0)
+    cut = LETTERS.probe("mary-jane", 4)
+    assert (cut.tokens, cut.dropped) == (tuple("jane"), 6)
+    assert LETTERS.joined(cut.tokens) == "jane"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "maryx",
+            r"'x' \(character 5\) is none of the 13 characters that this model knows: ␣-Z",
+        ),
+        ("E", r"'E' \(character 1\) is none .*; it does know 'e'$"),
+        ("a\tb", r"'⇥' \(character 2\) is none"),
+        ("<BOS>", r"'<' \(character 1\) is none"),
+        ("a\U0001f600", r"\(character 2\) is none"),
+        ("", "type at least one character"),
+        (" \n", "type at least one character"),
+    ],
+)
+def test_a_character_outside_is_named_with_its_place(text, message):
+    with pytest.raises(TextError, match=message):
+        LETTERS.probe(text, 8)
+
+
+def test_one_character_has_a_row():
+    assert LETTERS.itos[LETTERS.word_id("a")] == "a"
+    assert LETTERS.itos[LETTERS.word_id(" a ")] == "a"
+    assert LETTERS.itos[LETTERS.word_id(" ")] == " "
+    for typed in ("", "ab", "  "):
+        with pytest.raises(TextError, match="one character is needed here"):
+            LETTERS.word_id(typed)
+    assert LETTERS.knows("a")
+    assert not LETTERS.knows("q")
+    assert LETTERS.near("A") == ["a"]
+    assert LETTERS.near("q") == []
+
+
+def test_characters_come_back_from_json():
+    again = Vocabulary.from_json(LETTERS.to_json(), "here")
+    assert again == LETTERS
+    assert isinstance(again, CharVocabulary)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"tokenizer": "char", "itos": ["a", "b"]}, "ends with <BOS>"),
+        ({"tokenizer": "char", "itos": ["ab", "<BOS>"]}, "holds single ones"),
+        ({"tokenizer": "char", "itos": ["a", "a", "<BOS>"]}, "names a token twice"),
+        ({"tokenizer": "bytes", "itos": ["a", "<BOS>"]}, "has the tokenizer 'bytes'; this version"),
+        ({"tokenizer": 3, "itos": ["a", "<BOS>"]}, "has the tokenizer '3'"),
+    ],
+)
+def test_a_list_of_characters_that_is_none(data, message):
+    with pytest.raises(CheckpointError, match=message):
+        Vocabulary.from_json(data, "the file")

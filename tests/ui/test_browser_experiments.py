@@ -18,6 +18,7 @@ from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
 )
 
 pytestmark = pytest.mark.browser
+WHILE_BUSY = 60_000  # a run is polite: whatever else the machine does comes first
 BECAUSE = "=SUM it  <b>wider</b> is $x$ *better* $y$"
 
 
@@ -45,7 +46,8 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):  # noqa: F8
     expect(page.locator(".wl-quote")).to_contain_text(BECAUSE, use_inner_text=True)
     expect(page.get_by_label("Because")).to_have_count(0)
     run.click()
-    expect(page.get_by_text("Run 1: your prediction against the result")).to_be_visible()
+    result = page.get_by_text("Run 1: your prediction against the result")
+    expect(result).to_be_visible(timeout=WHILE_BUSY)
     expect(page.get_by_text("You counted 14,528 parameters: right.")).to_be_visible()
     expect(figure(page, "curves").locator(".legendtext")).to_have_text(["baseline", "1 · width 32"])
     table = page.get_by_role("table", name="All runs")
@@ -66,16 +68,16 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):  # noqa: F8
     assert "SUM" not in str(parameters(page))
 
 
-def test_a_long_run_goes_on_while_one_types_and_leaves(page, server):  # noqa: F811
+def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):  # noqa: F811
     visit(page, f"{server}/experiments?experiment=own+settings&steps=18000&run_seed=5")
     commit(page, "goes down", "0.3", "4192", "longer is better")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_text(re.compile("Step [0-9,]+ of 18,000"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Step [0-9,]+ of 18,000"))).to_be_visible(timeout=WHILE_BUSY)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Attention").click()
     expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
     settled(page)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Experiments").click()
-    expect(page.get_by_text("your prediction against the result")).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("your prediction against the result")).to_be_visible(timeout=WHILE_BUSY)
     expect(page.get_by_text("Running:")).to_have_count(0)
     expect(page.get_by_role("table", name="All runs")).to_contain_text("longer is better")
 

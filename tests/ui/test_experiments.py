@@ -474,8 +474,7 @@ def test_a_person_s_text_is_drawn_letter_for_letter(at, results):
     texts = list(HOSTILE.values())
     guesses = [Prediction(SAME, 0.0, 1, text) for text in texts]
     at.session_state["_runs"] = [made(results, guess, n) for n, guess in enumerate(guesses, 1)]
-    for number, text in enumerate(texts, 1):
-        at.session_state[f"explain_run_{number}"] = text
+    at.session_state["_explanations"] = dict(enumerate(texts, 1))
     at.run()
     assert [row[8:] for row in rows(at)] == [[text, text] for text in texts]
     at.session_state["_runs"] = []
@@ -488,7 +487,7 @@ def test_a_person_s_text_is_drawn_letter_for_letter(at, results):
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_csv_holds_the_text_and_no_formula(results, text):
     run = made(results, Prediction(DOWN, 0.25, 1, text))
-    (row,) = csv.DictReader(io.StringIO(experiment_runs.runs_csv([run], [text])))
+    (row,) = csv.DictReader(io.StringIO(experiment_runs.runs_csv([run], {1: text})))
     expected = f"'{text}" if text[0] in "=+-@" else text
     assert row["hypothesis"] == row["explanation"] == expected
     assert float(row["change"]) == run.change
@@ -499,7 +498,7 @@ def test_csv_holds_the_text_and_no_formula(results, text):
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_report_holds_the_text_in_a_block_that_nothing_in_it_ends(results, text):
     runs = [made(results, Prediction(UP, 0.1, 1, text))]
-    report = experiment_runs.report(runs, [text])
+    report = experiment_runs.report(runs, {1: text})
     blocks = re.findall(r"^(`{3,})text\n(.*?)\n\1$", report, re.DOTALL | re.MULTILINE)
     bodies = [body for _, body in blocks]
     assert bodies[0] == bodies[-1] == text
@@ -513,22 +512,22 @@ def test_samples_that_look_like_formulas_are_quoted_too():
     result = experiment.run(tried, own)
     assert result.samples[0][0].text == "=cmd"
     run = Run(1, tried, "", Prediction(SAME, 0.0, 1, ""), result, result)
-    (row,) = csv.DictReader(io.StringIO(experiment_runs.runs_csv([run], [""])))
+    (row,) = csv.DictReader(io.StringIO(experiment_runs.runs_csv([run], {})))
     assert row["samples"].startswith("'=cmd")
 
 
 def test_json_holds_everything_also_of_a_training_that_diverged(results):
     guess = Prediction(UP, 0.1, 5, "why")
     runs = [made(results, guess), made(results, guess, 2, diverged=True)]
-    told = json.loads(experiment_runs.runs_json(runs, ["a", "b"]))["runs"]
+    told = json.loads(experiment_runs.runs_json(runs, {1: "a", 2: "b"}))["runs"]
     assert told[0]["result"]["losses"] == results[1].losses.tolist()
     assert told[0]["change"] == runs[0].change
     assert told[1]["result"]["loss"] is None
     assert told[1]["change"] is None
     assert Experiment.from_json(told[0]["experiment"]) == runs[0].experiment
     assert [each["explanation"] for each in told] == ["a", "b"]
-    assert "diverged" in experiment_runs.report(runs, ["a", "b"])
-    assert len(list(csv.reader(io.StringIO(experiment_runs.runs_csv(runs, ["", ""]))))) == 3
+    assert "diverged" in experiment_runs.report(runs, {1: "a", 2: "b"})
+    assert len(list(csv.reader(io.StringIO(experiment_runs.runs_csv(runs, {}))))) == 3
 
 
 # -- prediction against result

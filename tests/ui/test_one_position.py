@@ -11,9 +11,10 @@ import pytest
 
 from app import exports_gpt, figures, position_page
 from tests import tiny
+from tests.ui.conftest import printed_by
 from tests.ui.test_figures import unpack
 from tests.ui.test_pages import html, is_fine, open_page, said, specs
-from wordlm_core import answers, checkpoint
+from wordlm_core import checkpoint
 from wordlm_core.errors import TextError
 from wordlm_core.lens import position
 
@@ -345,11 +346,14 @@ def test_the_csv_has_a_row_a_number():
     }
 
 
-def test_the_json_is_the_walk_with_the_tokens_of_the_prediction():
+def test_the_json_is_the_commands(folder):
+    path = str(folder / "microgpt_seed42.npz")
+    printed = printed_by("position", path, "--text", TEXT, "--position", "2")
     walk, vocabulary = walked(), opened()[0].vocabulary
-    told = json.loads(exports_gpt.walk_json(walk, vocabulary))
-    assert told == answers.of_walk(walk, vocabulary)
-    assert [each["token"] for each in told["next"]] == [vocabulary.itos[i] for i in walk.likeliest]
+    assert json.loads(exports_gpt.walk_json(walk, vocabulary)) == printed
+    assert [each["token"] for each in printed["next"]] == [
+        vocabulary.itos[i] for i in walk.likeliest
+    ]
 
 
 # -- the figures

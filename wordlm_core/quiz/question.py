@@ -94,7 +94,9 @@ class Numbers:
     @property
     def shown(self) -> str:
         """Return the answer for people."""
-        return ", ".join(said(value, self.digits) for value in self.values)
+        return ", ".join(
+            f"{round(value, self.digits) + 0.0:.{self.digits}f}" for value in self.values
+        )
 
     def accepts(self, given: str) -> bool:
         """Return whether the typed numbers are right, each of them.
