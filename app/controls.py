@@ -530,7 +530,7 @@ def _of_family(family: str | None) -> list[Checkpoint]:
 
 
 def _plainness(of: Checkpoint) -> tuple[float, int, bool, str]:
-    return _test_loss(of), of.model.n_layer, not _has_order(of), of.name
+    return _test_loss(of), max(1, of.model.n_layer), not _has_order(of), of.name
 
 
 def _sort(of: Checkpoint) -> tuple[str, int, bool]:

@@ -7,7 +7,6 @@ import datetime
 import html
 from collections.abc import Callable, Sequence
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
@@ -242,7 +241,12 @@ def _try(question: Question, place: str) -> None:
                 help=_READ,
             )
         checked = st.form_submit_button(
-            "Check", icon=":material/check:", type="primary", on_click=_take, args=(question, place)
+            "Check",
+            key=f"check_{key}",
+            icon=":material/check:",
+            type="primary",
+            on_click=_take,
+            args=(question, place),
         )
     if checked:  # and still here: the answer was not taken
         layout.note(_judged(question, place)[1])
@@ -354,5 +358,5 @@ def _all(name: str) -> dict[tuple[str, str], Any]:
 
 def _today() -> str:
     """Return the date where the person is, as far as the browser says where."""
-    zone = st.context.timezone
-    return datetime.datetime.now(ZoneInfo(zone) if zone else datetime.UTC).date().isoformat()
+    behind = datetime.timedelta(minutes=st.context.timezone_offset or 0)
+    return (datetime.datetime.now(datetime.UTC) - behind).date().isoformat()

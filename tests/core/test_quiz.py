@@ -138,19 +138,18 @@ def test_there_are_enough_questions_of_each_topic_and_kind(opened):
 
 @EACH_CASE
 def test_every_question_can_be_answered_right_and_wrong(opened, case):
-    for seed in (0,):
-        for question in by_key(opened[case], seed).values():
-            where = f"{question.key}: {question.text}"
-            assert question.text.endswith(("?", ".")), where
-            assert question.accepts(typed(question.expected)), where
-            if question.kind != "explain":
-                assert question.accepts(question.expected.shown), where
-                assert question.why, where
-                wrong = wrong_answers(question.expected)
-                assert wrong, where
-                assert not any(question.accepts(each) for each in wrong), where
-            with pytest.raises(TextError):
-                question.accepts("   ")
+    for question in by_key(opened[case]).values():
+        where = f"{question.key}: {question.text}"
+        assert question.text.endswith(("?", ".")), where
+        assert question.accepts(typed(question.expected)), where
+        if question.kind != "explain":
+            assert question.accepts(question.expected.shown), where
+            assert question.why, where
+            wrong = wrong_answers(question.expected)
+            assert wrong, where
+            assert not any(question.accepts(each) for each in wrong), where
+        with pytest.raises(TextError):
+            question.accepts("   ")
 
 
 @EACH_CASE
@@ -190,13 +189,9 @@ def test_a_seed_draws_a_set(opened):
     again = quiz.questions(of, seed=1)
     assert [q.posed for q in first.values()] == [q.posed for q in again]
     traces = [key for key, question in first.items() if question.kind == "trace"]
-    fixed = {
-        key
-        for key in traces
-        if all(by_key(of, seed)[key].posed == first[key].posed for seed in EVERY_SEED)
-    }
+    fixed = {key for key in traces if len({by_key(of, s)[key].text for s in range(10)}) == 1}
     # What these ask about is the loaded model's size alone.
-    assert fixed <= {
+    assert fixed == {
         *("size_of_vocabulary", "shape_of_wte", "numbers_in_tables", "width_of_a_head"),
         *("attention_parameters", "hidden_units", "shape_of_fc2", "longest_sample"),
         "all_parameters",

@@ -52,9 +52,10 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):  # noqa: F8
     expect(figure(page, "curves").locator(".legendtext")).to_have_text(["baseline", "1 · width 32"])
     table = page.get_by_role("table", name="All runs")
     expect(table.locator("tbody tr")).to_have_count(1)
+    settled(page)
     page.get_by_label("How do you explain it?").fill("Not much: the list is small.")
-    with page.expect_download() as download:  # straight from the box
-        page.get_by_role("button", name="Data as CSV").click()
+    with page.expect_download() as download:  # straight from the box, with a finger's slowness
+        page.get_by_role("button", name="Data as CSV").click(delay=150)
     download.value.save_as(tmp_path / "runs.csv")
     with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as file:
         (saved,) = csv.DictReader(file)

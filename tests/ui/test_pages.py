@@ -17,6 +17,7 @@ from wordlm_core.lens import attention
 ROOT = Path(__file__).resolve().parents[2]
 EXPLORE = [page for page in PAGES if page.group == "Explore"]
 LENS_PAGES = [page for page in EXPLORE if page.kind]
+GPT_PAGES = [page for page in PAGES if page.group == "microgpt"]
 # The others ask for words.
 TEXT_PAGES = [page for page in EXPLORE if page.address not in ("embeddings", "neighbours")]
 NOTHING_FOR_THE_MLP = {"attention": "no attention to draw", "context": "no contextual row"}

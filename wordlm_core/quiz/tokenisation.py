@@ -30,8 +30,8 @@ def document_length(draw: Draw) -> Posed:
     context, item = draw.context, draw.item()
     inside = len(item.ids) - 2
     return Posed(
-        "A training document stands between the tokens that begin and end it. How many ids has "
-        f"“{item.text}” as a training document?",
+        "A training document stands between the tokens that begin and end it. How many "
+        f"ids does “{item.text}” have as one?",
         Number(len(item.ids)),
         f"{inside} {context.unit}s, and one id more at each end: {inside} + 2 = {len(item.ids)}.",
     )
