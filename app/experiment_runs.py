@@ -166,12 +166,13 @@ def happened(run: Run) -> str:
 
 def verdict(run: Run) -> list[str]:
     """Return sentences that hold the prediction against the result."""
-    sign = "the direction was right" if run.sign_right else "the direction was wrong"
+    sign = "right" if run.sign_right else "wrong"
     if run.change is None:
-        told = [f"Training diverged, which counts as going up: {sign}. {run.result.stopped}."]
+        why = run.result.stopped or run.baseline.stopped
+        told = [f"Training diverged ({why}). That counts as going up: the direction was {sign}."]
     else:
         off = abs(run.change - run.prediction.change)
-        told = [f"{sign.capitalize()}; the size was {off:.3f} nats off."]
+        told = [f"The direction was {sign}; the size was {off:.3f} nats off."]
     counted = f"You counted {run.prediction.count:,} parameters"
     if run.count_right:
         return [*told, f"{counted}: right."]

@@ -25,7 +25,7 @@ MOST_RUNS = 30
 _TYPED_LIST, _LONGEST, _FILE_MEGABYTES = 100_000, 400, 8
 _WAIT_SECONDS, _POLL_SECONDS = 2.5, 2.0
 _RUNS, _LOCKS, _PENDING, _FILE = "_runs", "_locks", "_pending_run", "_own_file"
-_SHOWN, _EXPLANATIONS = "run_shown", "_explanations"
+_SHOWN, _EXPLANATIONS, _LAST = "run_shown", "_explanations", "_last_compared"
 _OWN_SETTINGS = "own settings"
 _OWN_QUESTION = "Change one setting, and leave the rest as it is: what does that one do?"
 _DATA_NAMES = ("names", "English words", "short stories", "own list")
@@ -135,6 +135,9 @@ def commit(asked: Asked | None, known: Start | None) -> Run | None:
     if asked is None:
         return None
     done = next((run for run in runs() if (run.experiment, run.listed) == asked.key), None)
+    if done is not None and done is not state.value(_LAST, None):
+        state.put(_SHOWN, runs().index(done))  # it is explained below
+    state.put(_LAST, done)
     if done is not None:
         _compare(done)
     elif len(runs()) >= MOST_RUNS:
@@ -374,7 +377,10 @@ def _list_line(tried: Experiment, seen: dict[str, Any]) -> str:
     if counts["longer_than_context"]:
         remarks.append(f"{counts['longer_than_context']:,} longer than the context, so cut")
     _, seconds = experiment.estimate(tried, seen["vocab_size"])
-    return f"{'; '.join(remarks)}; about {max(0.1, seconds):.1f} s."
+    remarks.append(
+        f"about {seconds:.0f} s" if seconds >= 10 else f"about {max(0.1, seconds):.1f} s"
+    )
+    return f"{'; '.join(remarks)}."
 
 
 # -- the pool
