@@ -66,7 +66,7 @@ def one(of: Checkpoint) -> int:
     presets = [word for word in WORDS if word in vocabulary.stoi]
     presets = presets or _first_words(vocabulary, 6 if vocabulary.tokenizer == "char" else 1)
     state.turn("near", vocabulary.tokenizer, presets[0])
-    typed = controls.box("Word", "near", presets[0], _LONGEST)
+    typed = controls.box(vocabulary.unit.capitalize(), "near", presets[0], _LONGEST)
     strange = bool(typed.strip()) and not _is_word(typed, [vocabulary])
     offered = vocabulary.near(typed) if strange else presets
     title = "Near spellings" if strange else "Try one of these"
@@ -74,7 +74,7 @@ def one(of: Checkpoint) -> int:
     return vocabulary.word_id(typed)
 
 
-def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
+def several(of: Sequence[Checkpoint], title: str = "") -> tuple[str, ...]:
     """Read a few words; those that are not in every vocabulary are named and left out.
 
     Raises:
@@ -89,7 +89,7 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
     groups = groups or {"frequent words": ", ".join(_first_words(vocabularies[0], 5))}
     start = next(iter(groups.values()))
     state.turn("words", vocabularies[0].tokenizer, start)
-    typed = controls.box(title, "words", start, _TYPED)
+    typed = controls.box(title or f"{vocabularies[0].unit}s".capitalize(), "words", start, _TYPED)
     texts, names = list(groups.values()), list(groups)
     controls.offer("Groups", "group", texts, controls.fill("words"), names, lit=typed)
     asked = list(dict.fromkeys(typed.replace(",", " ").split()))
@@ -99,9 +99,11 @@ def several(of: Sequence[Checkpoint], title: str = "Words") -> tuple[str, ...]:
         layout.note(_not_there(strange, vocabularies[0]))
     found = list(dict.fromkeys(vocabularies[0].word_id(word) for word in known))
     if not found:
-        raise TextError("type at least one word of the vocabulary, with commas between several")
+        raise TextError(
+            f"type at least one {vocabularies[0].unit} of the vocabulary, with commas between several"
+        )
     if len(found) > AT_ONCE:
-        layout.note(f"The first {AT_ONCE} words are shown.")
+        layout.note(f"The first {AT_ONCE} are shown.")
     return tuple(vocabularies[0].itos[word_id] for word_id in found[:AT_ONCE])
 
 

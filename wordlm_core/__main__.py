@@ -63,7 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("parameters", commands_gpt.list_parameters, _checkpoint, _step)
     add("position", commands_gpt.walk, _checkpoint, _step, _text, _position)
     add("step", commands_gpt.step, _checkpoint, _step, _text, _rate)
-    add("quiz", commands_gpt.ask, _checkpoint, _seed, _topic)
+    add("quiz", commands_gpt.ask, _checkpoints, _seed, _topic)
     add("train", commands.train, _corpus, _sizes, _one_training)
     add("evaluate", commands.evaluate, _checkpoint, _step, _corpus, _split)
     add("benchmark", commands.run_benchmark, _corpus, _sizes, _benchmark)

@@ -46,7 +46,6 @@ def step(args: argparse.Namespace) -> Answer:
 
 
 def ask(args: argparse.Namespace) -> Answer:
-    """List the questions of Check yourself with their answers."""
-    loaded = open_checkpoint(args.checkpoint)
-    found = quiz.questions([loaded], seed=args.seed, topic=args.topic)
-    return answers.of_quiz(found)
+    """List questions about the first checkpoint with their answers."""
+    loaded = [open_checkpoint(path) for path in args.checkpoints]
+    return answers.of_quiz(quiz.questions(loaded, seed=args.seed, topic=args.topic))

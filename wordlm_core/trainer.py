@@ -23,7 +23,7 @@ from wordlm_core.checkpoint import (
     read_arrays,
     write_arrays,
 )
-from wordlm_core.errors import CheckpointError, ConfigError
+from wordlm_core.errors import CheckpointError
 from wordlm_core.models._torch_ops import head_loss
 from wordlm_core.models.base import EMBEDDING, LanguageModel, count_parameters
 from wordlm_core.training import (
