@@ -1,19 +1,29 @@
 """A folder of tiny checkpoints of every kind, for the app to open. Nothing is trained."""
 
 import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
+from streamlit.runtime.media_file_manager import MediaFileManager
 
 from app import settings, state
 from tests import tiny
+from tests.ui.browsing import FLAGS, HARMLESS, describe, new_page, wait_for
 from wordlm_core import checkpoint, models
 from wordlm_core.__main__ import build_parser
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.text import SPECIALS
 from wordlm_core.vocabulary import WordVocabulary
 
+ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("attention", "mlp", "multihead")
 CONTEXT = 16
 WORDS = (
@@ -68,3 +78,73 @@ def open_folder(monkeypatch):
 def artifacts(folder, open_folder) -> Path:
     """The tiny checkpoints, open in the app of this process."""
     return open_folder(folder)
+
+
+@pytest.fixture(scope="session")
+def server(folder):
+    """The address of a running app."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "WORDLM_ARTIFACTS": str(folder), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
+    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
+    with subprocess.Popen(
+        [*command, *options],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            wait_for(f"{url}/_stcore/health")
+            yield url
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    path = next((path for path in found if path), None)
+    assert path, "Chromium is needed: apt-get install chromium"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, server):
+    """A new session; at its end: no request left this host and the console is clean."""
+    opened = new_page(browser)
+    errors: list[str] = []
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda m: errors.append(describe(m)) if m.type == "error" else None)
+    yield opened
+    opened.context.close()
+    hosts = {urlsplit(url).netloc for url in requests if url.startswith(("http", "ws"))}
+    assert hosts == {urlsplit(server).netloc}
+    assert [error for error in errors if not any(known in error for known in HARMLESS)] == []
+
+
+def pytest_collection_modifyitems(items):
+    """Put the browser last: one server and one browser serve all of its tests."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture
+def downloads(monkeypatch):
+    """What makes each download of the pages that a test opens, by file name."""
+    makers = {}
+    add = MediaFileManager.add_deferred
+
+    def noted(self, make, *arguments, file_name, **more):
+        makers[file_name] = make
+        return add(self, make, *arguments, file_name=file_name, **more)
+
+    monkeypatch.setattr(MediaFileManager, "add_deferred", noted)
+    return makers

@@ -1,158 +1,28 @@
 """The app in a real browser, on a server of its own with tiny checkpoints."""
 
 import csv
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import expect
 
+from tests.ui.browsing import (
+    bottom_of_the_first_figure,
+    click_row,
+    figure,
+    new_page,
+    parameters,
+    settled,
+    ticks,
+    type_probe,
+    visit,
+)
 from tests.ui.conftest import CONTEXT, make
 from wordlm_core.lens import ablation, attention
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).resolve().parents[2]
 REPEATED = "the cat saw the dog and the bird"
 TOKENS = ["<BOS>", *REPEATED.split()]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
-# Streamlit asks for these beside a deep link and does without them.
-HARMLESS = ("_stcore/health", "_stcore/host-config")
-
-
-@pytest.fixture(scope="module")
-def server(folder):
-    """The address of a running app."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    environment = {**os.environ, "WORDLM_ARTIFACTS": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
-    options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    with subprocess.Popen(
-        [*command, *options],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            wait_for(f"{url}/_stcore/health")
-            yield url
-        finally:
-            process.terminate()
-
-
-def wait_for(address: str, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            urllib.request.urlopen(address, timeout=1).close()
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
-        else:
-            return
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    path = next((path for path in found if path), None)
-    assert path, "Chromium is needed: apt-get install chromium"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser, server):
-    """A new session; at its end: no request left this host and the console is clean."""
-    opened = new_page(browser)
-    errors: list[str] = []
-    requests: list[str] = []
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.on("console", lambda m: errors.append(describe(m)) if m.type == "error" else None)
-    yield opened
-    opened.context.close()
-    hosts = {urlsplit(url).netloc for url in requests if url.startswith(("http", "ws"))}
-    assert hosts == {urlsplit(server).netloc}
-    assert [error for error in errors if not any(known in error for known in HARMLESS)] == []
-
-
-def describe(message) -> str:
-    return f"{message.text} {message.location.get('url', '')}"
-
-
-def new_page(browser: Browser) -> Page:
-    opened = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
-    opened.set_default_timeout(20_000)
-    return opened
-
-
-def visit(page: Page, address: str) -> None:
-    page.goto(address)
-    settled(page)
-
-
-def settled(page: Page) -> None:
-    """Wait until the script has run and its figures are drawn."""
-    expect(page.locator("h1.wl-title")).to_be_visible(timeout=20_000)
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.get_by_test_id("stException")).to_have_count(0)
-
-
-def figure(page: Page, key: str):
-    drawn = page.locator(f".st-key-{key} .js-plotly-plot")
-    expect(drawn).to_have_count(1, timeout=20_000)
-    return drawn
-
-
-def bottom_of_the_first_figure(page: Page) -> float:
-    """Return where the topmost figure ends; figures do not mount in the order of the page."""
-    figures = page.locator(".js-plotly-plot")
-    expect(figures.first).to_be_visible(timeout=20_000)
-    page.wait_for_timeout(1500)
-    boxes = [drawn.bounding_box() for drawn in figures.all()]
-    top = min((box for box in boxes if box), key=lambda box: box["y"])
-    return top["y"] + top["height"]
-
-
-def ticks(page: Page, key: str, axis: str) -> list[str]:
-    return figure(page, key).locator(f".{axis}tick text").all_text_contents()
-
-
-def click_row(page: Page, key: str, row: int, *, of: int) -> None:
-    """Click into a row of the first panel of a figure, near its left end."""
-    area = figure(page, key).locator(".nsewdrag").first
-    height = area.bounding_box()["height"]
-    area.click(position={"x": 15, "y": height * (row + 0.5) / of})
-
-
-def type_probe(page: Page, text: str) -> None:
-    page.get_by_label("Probe sentence").fill(text)
-
-
-def parameters(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
 
 
 def test_a_typed_sentence_with_repeated_words_is_drawn_position_by_position(page, server):

@@ -5,14 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
+from tests.ui.browsing import (
     bottom_of_the_first_figure,
-    browser,
     figure,
     new_page,
-    page,
     parameters,
-    server,
     settled,
     visit,
 )
@@ -20,11 +17,11 @@ from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
 pytestmark = pytest.mark.browser
 
 
-def boxes(page, size: str) -> list[str]:  # noqa: F811
+def boxes(page, size: str) -> list[str]:
     return figure(page, f"graph_{size}").locator(".textpoint text").all_text_contents()
 
 
-def test_an_expression_is_typed_and_taken_back_step_by_step(page, server, browser):  # noqa: F811
+def test_an_expression_is_typed_and_taken_back_step_by_step(page, server, browser):
     visit(page, f"{server}/autograd")
     answer = page.get_by_role("status")
     expect(answer.first).to_have_text("Result 16; a.grad = -24, b.grad = 16, c.grad = 8")
@@ -59,7 +56,7 @@ def test_an_expression_is_typed_and_taken_back_step_by_step(page, server, browse
     other.context.close()
 
 
-def test_a_long_graph_scrolls_on_a_phone_and_the_page_does_not(page, server):  # noqa: F811
+def test_a_long_graph_scrolls_on_a_phone_and_the_page_does_not(page, server):
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, f"{server}/autograd?expression=-log(exp(a)/(exp(a) %2B exp(b)))")
     drawn = figure(page, "graph_medium")

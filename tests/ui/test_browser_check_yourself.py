@@ -5,14 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    browser,
-    page,
-    parameters,
-    server,
-    settled,
-    visit,
-)
+from tests.ui.browsing import parameters, settled, visit
 from wordlm_core import checkpoint, quiz
 from wordlm_core.quiz.question import Points
 
@@ -25,7 +18,7 @@ def asked(folder):
     return quiz.questions([checkpoint.load(folder / "microgpt_seed42.npz")], seed=7)
 
 
-def test_an_answer_is_checked_by_keyboard(page, server, asked):  # noqa: F811
+def test_an_answer_is_checked_by_keyboard(page, server, asked):
     first = asked[0]
     visit(page, f"{server}/check_yourself?set=7")
     expect(page.get_by_text(first.text)).to_be_visible()
@@ -43,7 +36,7 @@ def test_an_answer_is_checked_by_keyboard(page, server, asked):  # noqa: F811
     expect(page.get_by_text(asked[1].text)).to_be_visible()
 
 
-def test_an_explanation_is_marked_and_printed(page, server, asked, tmp_path):  # noqa: F811
+def test_an_explanation_is_marked_and_printed(page, server, asked, tmp_path):
     visit(page, f"{server}/check_yourself?set=7&topic=training")
     of_topic = [question for question in asked if question.topic == "training"]
     explain = next(q for q in of_topic if isinstance(q.expected, Points))
@@ -74,7 +67,7 @@ def test_an_explanation_is_marked_and_printed(page, server, asked, tmp_path):  #
     assert page.evaluate("document.documentElement.scrollWidth") <= 1366
 
 
-def test_it_fits_a_phone(page, server, asked):  # noqa: F811
+def test_it_fits_a_phone(page, server, asked):
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, f"{server}/check_yourself?set=7")
     expect(page.get_by_text(asked[0].text)).to_be_visible()

@@ -5,18 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.browsing import click_row, figure, parameters, settled, ticks, visit
 from tests.ui.conftest import VOCABULARY, make
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    browser,
-    click_row,
-    figure,
-    page,
-    parameters,
-    server,
-    settled,
-    ticks,
-    visit,
-)
 from wordlm_core.lens import neighbours
 
 pytestmark = pytest.mark.browser
@@ -24,12 +14,12 @@ PLACES = """() => [...document.querySelectorAll('.st-key-trails .textpoint')]
     .map(e => e.getBoundingClientRect()).map(r => [Math.round(r.x), Math.round(r.y)])"""
 
 
-def places(page) -> list[list[int]]:  # noqa: F811
+def places(page) -> list[list[int]]:
     """Return where the words stand on the screen."""
     return page.evaluate(PLACES)
 
 
-def at_step(page, step: int) -> None:  # noqa: F811
+def at_step(page, step: int) -> None:
     label = page.locator(".st-key-trails .slider-label").first
     expect(label).to_have_text(f"at training step {step}")
 
@@ -39,7 +29,7 @@ def nearest(kind: str, word: str) -> list[str]:
     return [i.token for i in neighbours.nearest(table, VOCABULARY, VOCABULARY.stoi[word]).items]
 
 
-def test_play_moves_the_words_without_the_server(page, server):  # noqa: F811
+def test_play_moves_the_words_without_the_server(page, server):
     visit(page, f"{server}/embeddings?words=cat,+dog,+bird&also=mlp_seed11")
     drawn = figure(page, "trails")
     expect(drawn.locator(".textpoint")).to_have_text(["cat", "dog", "bird"] * 2)
@@ -58,7 +48,7 @@ def test_play_moves_the_words_without_the_server(page, server):  # noqa: F811
     assert sent == []
 
 
-def test_the_slider_is_dragged_to_the_start_and_words_stand_at_their_circles(page, server):  # noqa: F811
+def test_the_slider_is_dragged_to_the_start_and_words_stand_at_their_circles(page, server):
     visit(page, f"{server}/embeddings?words=cat,+dog")
     drawn = figure(page, "trails")
     at_step(page, 10)
@@ -81,7 +71,7 @@ def test_the_slider_is_dragged_to_the_start_and_words_stand_at_their_circles(pag
         )
 
 
-def test_words_typed_reach_the_map_and_the_address(page, server):  # noqa: F811
+def test_words_typed_reach_the_map_and_the_address(page, server):
     visit(page, f"{server}/embeddings")
     page.get_by_label("Words").fill("cat, dogg, 10")
     expect(page.get_by_text("“dogg” (near it: dog)")).to_be_visible()
@@ -92,7 +82,7 @@ def test_words_typed_reach_the_map_and_the_address(page, server):  # noqa: F811
     expect(page.locator(".js-plotly-plot")).to_have_count(0)
 
 
-def test_the_misleading_panels_say_so(page, server):  # noqa: F811
+def test_the_misleading_panels_say_so(page, server):
     visit(page, f"{server}/embeddings?words=cat,+dog")
     page.get_by_text("Separately fitted panels (misleading)").click()
     expect(page.get_by_text("axes turn, flip and swap between panels")).to_be_visible()
@@ -100,7 +90,7 @@ def test_the_misleading_panels_say_so(page, server):  # noqa: F811
     expect(page).to_have_url(re.compile("separate=true"))
 
 
-def test_a_click_on_a_neighbour_goes_on_from_it(page, server):  # noqa: F811
+def test_a_click_on_a_neighbour_goes_on_from_it(page, server):
     visit(page, f"{server}/neighbours?checkpoint=multihead_seed11&near=cat")
     first = nearest("multihead", "cat")
     expect(figure(page, "near_0_clicked").locator(".ytick text")).to_have_text(first)
@@ -111,7 +101,7 @@ def test_a_click_on_a_neighbour_goes_on_from_it(page, server):  # noqa: F811
     assert parameters(page)["near"] == [first[2]]
 
 
-def test_a_near_spelling_is_clicked(page, server):  # noqa: F811
+def test_a_near_spelling_is_clicked(page, server):
     visit(page, f"{server}/neighbours?near=birdd")
     expect(page.get_by_text("near it: bird")).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(0)
@@ -120,7 +110,7 @@ def test_a_near_spelling_is_clicked(page, server):  # noqa: F811
     expect(figure(page, "near_0_clicked")).to_be_visible()
 
 
-def test_the_matrix_has_a_tick_for_each_word_as_typed(page, server):  # noqa: F811
+def test_the_matrix_has_a_tick_for_each_word_as_typed(page, server):
     visit(page, f"{server}/neighbours?near=cat&words=1,+10,+2,+cat")
     expect(figure(page, "matrix").locator(".xtick text")).to_have_count(4)
     for axis in "xy":
@@ -131,7 +121,7 @@ def test_the_matrix_has_a_tick_for_each_word_as_typed(page, server):  # noqa: F8
 @pytest.mark.parametrize(
     ("address", "key"), [("embeddings", "trails"), ("neighbours", "near_0_clicked")]
 )
-def test_it_fits_a_projector_and_a_phone(page, server, address, key):  # noqa: F811
+def test_it_fits_a_projector_and_a_phone(page, server, address, key):
     visit(page, f"{server}/{address}")
     first = figure(page, key)  # by key: charts do not mount in the order of the page
     expect(first).to_be_visible()
@@ -142,6 +132,6 @@ def test_it_fits_a_projector_and_a_phone(page, server, address, key):  # noqa: F
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollWidth") <= 390
 
 
-def test_the_map_in_space_is_one_drawing(page, server):  # noqa: F811
+def test_the_map_in_space_is_one_drawing(page, server):
     visit(page, f"{server}/embeddings?words=cat,+dog&map=3-D&also=mlp_seed11")
     expect(figure(page, "trails").locator(".gl-container canvas")).to_have_count(1)

@@ -6,29 +6,20 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    bottom_of_the_first_figure,
-    browser,
-    figure,
-    page,
-    parameters,
-    server,
-    settled,
-    visit,
-)
+from tests.ui.browsing import bottom_of_the_first_figure, figure, parameters, settled, visit
 
 pytestmark = pytest.mark.browser
 WHILE_BUSY = 60_000  # a run is polite: whatever else the machine does comes first
 BECAUSE = "=SUM it  <b>wider</b> is $x$ *better* $y$"
 
 
-def choose(page: Page, name: str) -> None:  # noqa: F811
+def choose(page: Page, name: str) -> None:
     page.get_by_label("Experiment", exact=True).click()
     page.get_by_role("option", name=name, exact=True).click()
     settled(page)
 
 
-def commit(page: Page, direction: str, size: str, count: str, because: str) -> None:  # noqa: F811
+def commit(page: Page, direction: str, size: str, count: str, because: str) -> None:
     page.get_by_role("radio", name=direction).click()
     page.get_by_label("By how many nats").fill(size)
     page.get_by_label("Parameters, by hand").fill(count)
@@ -36,7 +27,7 @@ def commit(page: Page, direction: str, size: str, count: str, because: str) -> N
     page.get_by_role("button", name="Lock my prediction").click()  # straight from the box
 
 
-def test_commit_run_compare_explain_hand_in(page, server, tmp_path):  # noqa: F811
+def test_commit_run_compare_explain_hand_in(page, server, tmp_path):
     visit(page, f"{server}/experiments?experiment=width+32")
     expect(page.get_by_text("Changed: width 16 → 32.")).to_be_visible()
     page.get_by_role("button", name="Lock my prediction").click()
@@ -69,7 +60,7 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):  # noqa: F8
     assert "SUM" not in str(parameters(page))
 
 
-def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):  # noqa: F811
+def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):
     visit(page, f"{server}/experiments?experiment=own+settings&steps=18000&run_seed=5")
     commit(page, "goes down", "0.3", "4192", "longer is better")
     page.get_by_role("button", name="Run", exact=True).click()
@@ -83,7 +74,7 @@ def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):  # noqa:
     expect(page.get_by_role("table", name="All runs")).to_contain_text("longer is better")
 
 
-def test_it_fits_a_projector_and_a_phone(page, server):  # noqa: F811
+def test_it_fits_a_projector_and_a_phone(page, server):
     visit(page, f"{server}/experiments")
     assert bottom_of_the_first_figure(page) <= 768
     lock = page.get_by_role("button", name="Lock my prediction").bounding_box()
@@ -93,7 +84,7 @@ def test_it_fits_a_projector_and_a_phone(page, server):  # noqa: F811
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollWidth") <= 390
 
 
-def test_an_own_list_is_typed_and_a_file_is_sent(page, server):  # noqa: F811
+def test_an_own_list_is_typed_and_a_file_is_sent(page, server):
     visit(page, f"{server}/experiments")
     choose(page, "own list")
     expect(page.get_by_text("The list is empty: give one item a line.")).to_be_visible()

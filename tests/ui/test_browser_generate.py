@@ -5,21 +5,18 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import CONTEXT, make
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
+from tests.ui.browsing import (
     bottom_of_the_first_figure,
-    browser,
     click_row,
     figure,
     new_page,
-    page,
     parameters,
-    server,
     settled,
     ticks,
     type_probe,
     visit,
 )
+from tests.ui.conftest import CONTEXT, make
 from wordlm_core.lens import sampling
 from wordlm_core.text import EOS
 
@@ -34,7 +31,7 @@ def likeliest(text: str, count: int = 12) -> list[str]:
     return [entry.token for entry in of.ranked(count)]
 
 
-def test_a_click_on_a_bar_forces_that_word_again_and_again(page, server):  # noqa: F811
+def test_a_click_on_a_bar_forces_that_word_again_and_again(page, server):
     visit(page, f"{server}/generate?checkpoint=attention_seed11")
     type_probe(page, TEXT)
     expect(page).to_have_url(re.compile("text=the"))
@@ -52,7 +49,7 @@ def test_a_click_on_a_bar_forces_that_word_again_and_again(page, server):  # noq
     assert parameters(page)["text"] == [text]
 
 
-def test_a_button_forces_a_word_by_keyboard(page, server):  # noqa: F811
+def test_a_button_forces_a_word_by_keyboard(page, server):
     visit(page, f"{server}/generate?checkpoint=attention_seed11")
     type_probe(page, TEXT)
     expect(page).to_have_url(re.compile("text=the"))
@@ -68,9 +65,9 @@ def test_a_button_forces_a_word_by_keyboard(page, server):  # noqa: F811
 
 
 def test_temperature_goes_to_greedy_by_keyboard_and_into_the_link(
-    page,  # noqa: F811
-    server,  # noqa: F811
-    browser,  # noqa: F811
+    page,
+    server,
+    browser,
 ):
     visit(page, f"{server}/generate?checkpoint=attention_seed11")
     slider = page.get_by_role("slider", name="Temperature")
@@ -88,7 +85,7 @@ def test_temperature_goes_to_greedy_by_keyboard_and_into_the_link(
     other.context.close()
 
 
-def test_one_occurrence_of_a_word_is_picked_in_each_text(page, server):  # noqa: F811
+def test_one_occurrence_of_a_word_is_picked_in_each_text(page, server):
     visit(page, f"{server}/context?checkpoint=attention_seed11")
     type_probe(page, "the cat saw the dog and the bird")
     page.get_by_label("Second sentence").fill("a dog and the dog")
@@ -106,7 +103,7 @@ def test_one_occurrence_of_a_word_is_picked_in_each_text(page, server):  # noqa:
     ]
 
 
-def test_the_logit_view_follows_the_position(page, server):  # noqa: F811
+def test_the_logit_view_follows_the_position(page, server):
     visit(page, f"{server}/logits?checkpoint=multihead_seed11")
     type_probe(page, "the cat saw the dog")
     expect(page.get_by_role("status").filter(has_text="After 5 · dog")).to_be_visible()
@@ -117,7 +114,7 @@ def test_the_logit_view_follows_the_position(page, server):  # noqa: F811
 
 
 @pytest.mark.parametrize("address", ["generate", "context", "logits"])
-def test_they_fit_a_projector_and_a_phone(page, server, address):  # noqa: F811
+def test_they_fit_a_projector_and_a_phone(page, server, address):
     visit(page, f"{server}/{address}")
     bottom = bottom_of_the_first_figure(page)
     assert bottom <= 768 or address == "logits"  # its figure is as tall as its lists

@@ -8,31 +8,22 @@ from playwright.sync_api import expect
 
 from app.map_sheet import SECTIONS
 from app.warmups import CARDS
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    bottom_of_the_first_figure,
-    browser,
-    figure,
-    page,
-    parameters,
-    server,
-    settled,
-    visit,
-)
+from tests.ui.browsing import bottom_of_the_first_figure, figure, parameters, settled, visit
 
 pytestmark = pytest.mark.browser
 SENTENCE = "It  walks <b>back</b> from $x$ to $y$ and *multiplies*."
 
 
-def sheet(page):  # noqa: F811
+def sheet(page):
     return page.get_by_role("table", name="Your seven sentences")
 
 
-def rows(page) -> list[list[str]]:  # noqa: F811
+def rows(page) -> list[list[str]]:
     found = sheet(page).locator("tbody tr").all()
     return [row.locator("td").all_text_contents() for row in found]
 
 
-def test_write_lock_reveal_revise(page, server, tmp_path):  # noqa: F811
+def test_write_lock_reveal_revise(page, server, tmp_path):
     visit(page, f"{server}/microgpt_map")
     chart = figure(page, "map_clicked")
     chart.locator(".annotation-text", has_text="backward").wait_for()
@@ -62,7 +53,7 @@ def test_write_lock_reveal_revise(page, server, tmp_path):  # noqa: F811
     assert "back" not in str(parameters(page))
 
 
-def test_leaving_right_after_typing_loses_nothing(page, server):  # noqa: F811
+def test_leaving_right_after_typing_loses_nothing(page, server):
     visit(page, f"{server}/microgpt_map")
     page.get_by_label("Before", exact=True).press_sequentially("Not sent yet", delay=5)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Attention").click()
@@ -77,7 +68,7 @@ def test_leaving_right_after_typing_loses_nothing(page, server):  # noqa: F811
     expect(sheet(page).locator("tbody tr").first).to_contain_text("Not sent yet, now more")
 
 
-def test_a_card_is_predicted_then_seen_by_keyboard(page, server):  # noqa: F811
+def test_a_card_is_predicted_then_seen_by_keyboard(page, server):
     visit(page, f"{server}/microgpt_map?card=8+%C2%B7+a+sum")
     lines = page.locator("code").filter(has_text="sum(wi")
     expect(lines).to_be_visible(timeout=20_000)  # the first code on a page loads a library
@@ -89,7 +80,7 @@ def test_a_card_is_predicted_then_seen_by_keyboard(page, server):  # noqa: F811
     expect(page.get_by_label("What does it print?")).to_have_count(0)
 
 
-def test_it_fits_a_projector_and_a_phone(page, server):  # noqa: F811
+def test_it_fits_a_projector_and_a_phone(page, server):
     visit(page, f"{server}/microgpt_map")
     assert bottom_of_the_first_figure(page) <= 768
     assert page.evaluate("document.documentElement.scrollWidth") <= 1366

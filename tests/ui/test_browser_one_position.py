@@ -6,16 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import tiny
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    bottom_of_the_first_figure,
-    browser,
-    figure,
-    page,
-    server,
-    settled,
-    type_probe,
-    visit,
-)
+from tests.ui.browsing import bottom_of_the_first_figure, figure, settled, type_probe, visit
 from wordlm_core.lens import position
 
 pytestmark = pytest.mark.browser
@@ -27,11 +18,11 @@ def walked(text: str, at: int) -> position.Walk:
     return position.walk(loaded.model, probe, at)
 
 
-def said(page, text: str):  # noqa: F811
+def said(page, text: str):
     return page.get_by_role("status").filter(has_text=text)
 
 
-def test_lengths_are_checked_straight_from_the_box_and_kept(page, server):  # noqa: F811
+def test_lengths_are_checked_straight_from_the_box_and_kept(page, server):
     visit(page, f"{server}/one_position")
     lengths = position.lengths(tiny.char_checkpoint().model.config, 2)
     for each in lengths[:-1]:
@@ -49,7 +40,7 @@ def test_lengths_are_checked_straight_from_the_box_and_kept(page, server):  # no
     expect(page.get_by_label("Logits", exact=True)).to_have_value("5")
 
 
-def test_the_walk_goes_by_keyboard_button_and_click(page, server):  # noqa: F811
+def test_the_walk_goes_by_keyboard_button_and_click(page, server):
     visit(page, f"{server}/one_position")
     type_probe(page, "anna")
     expect(page).to_have_url(re.compile("text=anna"))
@@ -79,7 +70,7 @@ def test_the_walk_goes_by_keyboard_button_and_click(page, server):  # noqa: F811
     expect(page).to_have_url(re.compile("position=3"))
 
 
-def test_it_fits_a_projector_and_a_phone(page, server):  # noqa: F811
+def test_it_fits_a_projector_and_a_phone(page, server):
     visit(page, f"{server}/one_position")
     assert bottom_of_the_first_figure(page) <= 768
     vector = figure(page, "walk_vector").bounding_box()

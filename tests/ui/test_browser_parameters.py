@@ -6,21 +6,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import tiny
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    browser,
-    figure,
-    page,
-    parameters,
-    server,
-    settled,
-    visit,
-)
+from tests.ui.browsing import figure, parameters, settled, visit
 from wordlm_core.lens.parameters import inventory
 
 pytestmark = pytest.mark.browser
 
 
-def test_fill_in_check_pick_and_change(page, server):  # noqa: F811
+def test_fill_in_check_pick_and_change(page, server):
     visit(page, f"{server}/parameters")
     wte, wpe, *_ = inventory(tiny.char_checkpoint().model)
     table = page.get_by_role("table", name="Every matrix with its count")

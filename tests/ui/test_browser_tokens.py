@@ -6,22 +6,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import tiny
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    browser,
-    new_page,
-    page,
-    parameters,
-    server,
-    settled,
-    type_probe,
-    visit,
-)
+from tests.ui.browsing import new_page, parameters, settled, type_probe, visit
 from wordlm_core.lens import tokens
 
 pytestmark = pytest.mark.browser
 
 
-def test_two_names_one_refused_and_the_link_to_both(page, server, browser):  # noqa: F811
+def test_two_names_one_refused_and_the_link_to_both(page, server, browser):
     visit(page, f"{server}/tokens")
     loaded = tiny.char_checkpoint()
     for label, name in (("Probe sentence", "adam"), ("Your name", "nina")):

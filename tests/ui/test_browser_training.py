@@ -6,15 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import tiny
-from tests.ui.test_browser import (  # noqa: F401 (fixtures are found by name)
-    browser,
-    figure,
-    page,
-    server,
-    settled,
-    type_probe,
-    visit,
-)
+from tests.ui.browsing import figure, settled, type_probe, visit
 from wordlm_core.lens import training_history, training_step
 
 pytestmark = pytest.mark.browser
@@ -22,7 +14,7 @@ CHAR = tiny.char_checkpoint()
 NAME = "nina"
 
 
-def wait_for_cell(page, percent: int) -> None:  # noqa: F811
+def wait_for_cell(page, percent: int) -> None:
     """Wait until head 0 draws this much for the last query's look at `<BOS>`."""
     figure(page, "heads_through")
     page.wait_for_function(
@@ -32,7 +24,7 @@ def wait_for_cell(page, percent: int) -> None:  # noqa: F811
     )
 
 
-def test_a_step_is_taken_and_training_is_scrubbed(page, server):  # noqa: F811
+def test_a_step_is_taken_and_training_is_scrubbed(page, server):
     visit(page, f"{server}/training")
     type_probe(page, NAME)
     expect(page).to_have_url(re.compile("text=nina"))

@@ -9,7 +9,6 @@ import re
 import shutil
 
 import pytest
-from streamlit.runtime.media_file_manager import MediaFileManager
 
 from app import quiz_page, scorecard
 from app.scorecard import Card, Given
@@ -26,20 +25,6 @@ HOSTILE = {
     "lines": "- one\n1. two\n\n# three\n| four |",
 }
 EACH_TEXT = pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-
-
-@pytest.fixture
-def files(monkeypatch):
-    """What makes each download of the page that a test opens, by file name."""
-    makers = {}
-    add = MediaFileManager.add_deferred
-
-    def noted(self, make, *arguments, file_name, **more):
-        makers[file_name] = make
-        return add(self, make, *arguments, file_name=file_name, **more)
-
-    monkeypatch.setattr(MediaFileManager, "add_deferred", noted)
-    return makers
 
 
 @pytest.fixture
@@ -245,26 +230,26 @@ def test_the_code_puts_the_question_on_screen(open_folder, monkeypatch, capsys):
 # -- the card
 
 
-def test_the_card_holds_what_was_answered_and_no_other_answers(loaded, files):
+def test_the_card_holds_what_was_answered_and_no_other_answers(loaded, downloads):
     asked = set_of(loaded)
     at = open_quiz()
     answer(at, loaded, asked[0], "999999")
     at.text_input("quiz_name").set_value("Ada & <b>Co</b>").run()
-    page = files["score_card.html"]()
+    page = downloads["score_card.html"]()
     assert "Ada &amp; &lt;b&gt;Co&lt;/b&gt;" in page
     assert "@media print" in page
     assert "http" not in page
     assert "999999" in page
     assert markup.escape(asked[0].why) in page
     assert markup.escape(asked[1].text) not in page
-    told = files["score_card.md"]()
+    told = downloads["score_card.md"]()
     assert r"Ada \& \<b\>Co\</b\>" in told
     assert "999999" in told
-    rows = list(csv.DictReader(io.StringIO(files["check_yourself.csv"]())))
+    rows = list(csv.DictReader(io.StringIO(downloads["check_yourself.csv"]())))
     assert [row["question"] for row in rows] == [question.text for question in asked]
     assert [row["answer"] for row in rows if row["answer"]] == ["999999"]
     assert [row["right_answer"] for row in rows if row["right_answer"]] == [asked[0].expected.shown]
-    data = json.loads(files["check_yourself.json"]())
+    data = json.loads(downloads["check_yourself.json"]())
     assert [each.get("answer") for each in data["questions"]][:2] == ["999999", None]
     assert sum("why" in each for each in data["questions"]) == 1
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", data["date"])
@@ -272,17 +257,17 @@ def test_the_card_holds_what_was_answered_and_no_other_answers(loaded, files):
 
 
 @EACH_TEXT
-def test_what_was_typed_stands_letter_for_letter(loaded, files, text):
+def test_what_was_typed_stands_letter_for_letter(loaded, downloads, text):
     asked = set_of(loaded)
     question = first_of(asked, Points)
     at = open_quiz()
     turn_to(at, question, asked)
     answer(at, loaded, question, text)
     assert f'<p class="wl-quote">{markup.escape(text)}</p>' in html(at)
-    page = files["score_card.html"]()
+    page = downloads["score_card.html"]()
     assert f"<p>{markup.escape(text)}</p>" in page
     assert "<script>" not in page
-    told = files["score_card.md"]()
+    told = downloads["score_card.md"]()
     quoted = told[told.index("\n> ") : told.index("Own mark")]
     bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", quoted)
     assert not re.search(r"[`*_\[\]<#$~|]", bare)

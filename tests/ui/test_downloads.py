@@ -8,7 +8,6 @@ import sys
 
 import pytest
 from plotly.offline import get_plotlyjs
-from streamlit.runtime.media_file_manager import MediaFileManager
 
 from app import figures
 from app.figures import Figure
@@ -19,20 +18,6 @@ STAND_IN = re.compile(r"#0000\d\d")
 OWN_SHEETS = ("microgpt_map", "experiments", "check_yourself")
 WITH_LINES = [*LENS_PAGES, *(page for page in GPT_PAGES if page.address not in OWN_SHEETS)]
 EACH_PAGE = pytest.mark.parametrize("page", WITH_LINES, ids=lambda page: page.title)
-
-
-@pytest.fixture
-def offered(monkeypatch):
-    """What makes each download of the pages that a test opens, by file name."""
-    makers = {}
-    add = MediaFileManager.add_deferred
-
-    def noted(self, make, *arguments, file_name, **more):
-        makers[file_name] = make
-        return add(self, make, *arguments, file_name=file_name, **more)
-
-    monkeypatch.setattr(MediaFileManager, "add_deferred", noted)
-    return makers
 
 
 def numbers(text: str) -> list[float]:
@@ -48,25 +33,25 @@ def without_plotly(page: str) -> str:
 
 
 @EACH_PAGE
-def test_the_notebook_runs_the_code_on_the_page_and_gives_its_numbers(open_folder, offered, page):
+def test_the_notebook_runs_the_code_on_the_page_and_gives_its_numbers(open_folder, downloads, page):
     open_folder(ROOT / "artifacts")
     at = open_page(page.address)
-    about, code = json.loads(offered[f"{page.address}.ipynb"]())["cells"]
+    about, code = json.loads(downloads[f"{page.address}.ipynb"]())["cells"]
     assert page.question in about["source"]
     assert "root of the repository" in about["source"]
     assert code["source"] == at.code[-1].value
     process = [sys.executable, "-c", code["source"]]
     ran = subprocess.run(process, cwd=ROOT, capture_output=True, text=True, check=True)
-    shown = numbers(offered[f"{page.address}.json"]())
+    shown = numbers(downloads[f"{page.address}.json"]())
     printed = numbers(ran.stdout)
     same = [n for n in printed if any(abs(n - other) < 2e-5 for other in shown)]
     assert len(same) >= 5
 
 
 @EACH_PAGE
-def test_the_notebook_keeps_to_its_format(artifacts, offered, page):
+def test_the_notebook_keeps_to_its_format(artifacts, downloads, page):
     open_page(page.address)
-    made = json.loads(offered[f"{page.address}.ipynb"]())
+    made = json.loads(downloads[f"{page.address}.ipynb"]())
     assert set(made) == {"cells", "metadata", "nbformat", "nbformat_minor"}
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
     assert set(made["metadata"]["kernelspec"]) >= {"name", "display_name"}
@@ -84,9 +69,9 @@ def test_the_notebook_keeps_to_its_format(artifacts, offered, page):
 
 
 @EACH_PAGE
-def test_the_html_holds_every_figure_once_and_asks_nobody(artifacts, offered, page):
+def test_the_html_holds_every_figure_once_and_asks_nobody(artifacts, downloads, page):
     at = open_page(page.address)
-    made = without_plotly(offered[f"{page.address}.html"]())
+    made = without_plotly(downloads[f"{page.address}.html"]())
     words = [element.proto.alt for element in at.get("plotly_chart")]
     assert made.count("Plotly.newPlot(") == made.count("<figcaption>") == len(specs(at))
     assert all(html.escape(alt) in made for alt in words)
@@ -97,17 +82,17 @@ def test_the_html_holds_every_figure_once_and_asks_nobody(artifacts, offered, pa
         assert colour in made
 
 
-def test_a_figure_in_two_places_is_in_the_html_once(artifacts, offered):
+def test_a_figure_in_two_places_is_in_the_html_once(artifacts, downloads):
     at = open_page("attention")
     at.selectbox("other").set_value(2).run()
     assert len(specs(at)) == 3
-    assert offered["attention.html"]().count("<figcaption>") == 2
+    assert downloads["attention.html"]().count("<figcaption>") == 2
 
 
-def test_tokens_in_the_html_are_text(artifacts, offered):
+def test_tokens_in_the_html_are_text(artifacts, downloads):
     at = open_page("ablation")
     at.text_input("text").set_value("the <UNK> saw </script><b>zebra").run()
-    made = without_plotly(offered["ablation.html"]())
+    made = without_plotly(downloads["ablation.html"]())
     assert "UNK" in made
     assert "<UNK>" not in made
     assert "<b>zebra" not in made

@@ -1,4 +1,4 @@
-"""The microgpt map: the sheet, its lock, its files; the warm-ups; the picture."""
+"""The microgpt map: the sheet, its lock, its downloads; the warm-ups; the picture."""
 
 import ast
 import csv
@@ -10,7 +10,6 @@ import subprocess
 import sys
 
 import pytest
-from streamlit.runtime.media_file_manager import MediaFileManager
 
 from app import figures, map_page, map_sheet
 from app.figures.base import MARK
@@ -31,20 +30,6 @@ HOSTILE = {
 EACH_TEXT = pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 EACH_CARD = pytest.mark.parametrize("card", CARDS, ids=lambda card: card.topic)
 PARTS = range(len(SECTIONS))
-
-
-@pytest.fixture
-def files(monkeypatch):
-    """What makes each download of the page that a test opens, by file name."""
-    makers = {}
-    add = MediaFileManager.add_deferred
-
-    def noted(self, make, *arguments, file_name, **more):
-        makers[file_name] = make
-        return add(self, make, *arguments, file_name=file_name, **more)
-
-    monkeypatch.setattr(MediaFileManager, "add_deferred", noted)
-    return makers
 
 
 def open_map(**parameters: str):
@@ -185,17 +170,17 @@ def test_a_sentence_has_an_end(artifacts):
     assert cells(at)[0][1:] == ["x" * map_page.LONGEST, "y" * map_page.LONGEST]
 
 
-# -- the files
+# -- the downloads
 
 
 @EACH_TEXT
-def test_the_files_hold_what_was_typed(artifacts, files, text):
+def test_the_files_hold_what_was_typed(artifacts, downloads, text):
     at = open_map()
     write(at, 3, text)
     lock(at, 3)
     at.text_input("after_3").set_value(f"{text} again").run()
     write(at, 4, "open still")
-    rows = list(csv.DictReader(io.StringIO(files["microgpt_sheet.csv"]())))
+    rows = list(csv.DictReader(io.StringIO(downloads["microgpt_sheet.csv"]())))
     assert [row["section"] for row in rows] == [section.title for section in SECTIONS]
     assert [rows[3][key] for key in ("before", "locked", "after")] == [
         text,
@@ -203,9 +188,9 @@ def test_the_files_hold_what_was_typed(artifacts, files, text):
         f"{text} again",
     ]
     assert [rows[4][key] for key in ("before", "locked", "after")] == ["open still", "False", ""]
-    sheet = json.loads(files["microgpt_map.json"]())["sheet"]
+    sheet = json.loads(downloads["microgpt_map.json"]())["sheet"]
     assert (sheet[3]["before"], sheet[3]["after"]) == (text, f"{text} again")
-    told = files["microgpt_sheet.md"]()
+    told = downloads["microgpt_sheet.md"]()
     assert told.count("\n## ") == 7
     assert read_back(told.split("\n## ")[4].split("**Before**")[1].split("**After**")[0]) == (
         "\n".join(line.rstrip() for line in text.split("\n"))
@@ -213,9 +198,9 @@ def test_the_files_hold_what_was_typed(artifacts, files, text):
     assert told.count("**A model sentence**") == 1
     hidden = [section.model for section in SECTIONS if section is not SECTIONS[3]]
     for name in ("csv", "md"):
-        plain = files[f"microgpt_sheet.{name}"]().replace("\\", "")
+        plain = downloads[f"microgpt_sheet.{name}"]().replace("\\", "")
         assert not any(model in plain for model in hidden)
-    assert not any(model in files["microgpt_map.json"]() for model in hidden)
+    assert not any(model in downloads["microgpt_map.json"]() for model in hidden)
     assert "**Before (not locked)**" in told
 
 
@@ -236,10 +221,10 @@ def test_no_sign_of_a_typed_text_means_something_in_the_markdown(text):
     assert not re.search(r"^> ?(?:[-+=]|\d+[.)]|    )", bare, re.MULTILINE)
 
 
-def test_an_empty_sheet_is_a_file_too(artifacts, files):
+def test_an_empty_sheet_is_a_file_too(artifacts, downloads):
     open_map()
-    assert files["microgpt_sheet.md"]().count("*nothing yet*") == 14
-    assert json.loads(files["microgpt_map.json"]())["warm_ups"] == []
+    assert downloads["microgpt_sheet.md"]().count("*nothing yet*") == 14
+    assert json.loads(downloads["microgpt_map.json"]())["warm_ups"] == []
 
 
 # -- the warm-ups
@@ -287,7 +272,7 @@ def test_a_prediction_is_compared_as_text(number, guess, right):
 
 
 @EACH_CARD
-def test_a_card_is_seen_only_after_a_prediction_which_then_stays(artifacts, files, card):
+def test_a_card_is_seen_only_after_a_prediction_which_then_stays(artifacts, downloads, card):
     number = CARDS.index(card)
     at = open_map()
     at.button_group("card").set_value(number).run()
@@ -304,7 +289,7 @@ def test_a_card_is_seen_only_after_a_prediction_which_then_stays(artifacts, file
     assert f'<span class="wl-number">Not so</span>: {card.why}' in shown
     assert f"Seen 1 of {len(CARDS)}, predicted right: 0." in shown
     assert f"guess_{number}" not in keys(at, "text_input")
-    row = next(csv.DictReader(io.StringIO(files["microgpt_map.csv"]())))
+    row = next(csv.DictReader(io.StringIO(downloads["microgpt_map.csv"]())))
     assert (row["prediction"], row["right"]) == ("<b>7</b> *x*", "False")
     assert (row["snippet"], row["output"]) == (card.snippet, card.output)
 
