@@ -19,7 +19,7 @@ from wordlm_core.errors import ConfigError, CorpusError
 from wordlm_core.gpt_trainer import MEAN_OVER, GPTTrainer
 from wordlm_core.items import Items, prepare_items
 from wordlm_core.lens import sampling
-from wordlm_core.lens.training_history import AVERAGE_OVER
+from wordlm_core.lens.training_history import moving_average
 from wordlm_core.models.base import check_sizes
 from wordlm_core.models.microgpt import DEFAULTS, MicroGPTConfig, MicroGPTModel
 from wordlm_core.training import NonFiniteLossError, Progress, TrainConfig, model_config
@@ -182,11 +182,8 @@ class Result:
 
     @property
     def average(self) -> Float[np.ndarray, " steps"]:
-        """Return the mean of the last 50 losses up to each step, or of all so far."""
-        ends = np.arange(1, len(self.losses) + 1)
-        starts = np.maximum(0, ends - AVERAGE_OVER)
-        sums = np.concatenate([[0.0], np.cumsum(self.losses)])
-        return (sums[ends] - sums[starts]) / (ends - starts)
+        """Return the moving average of the losses."""
+        return moving_average(self.losses)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""

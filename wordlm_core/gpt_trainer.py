@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from wordlm_core.checkpoint import Checkpoint, naming, read_arrays, write_arrays
+from wordlm_core.checkpoint import Checkpoint, write_arrays
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError, CorpusError, TextError
 from wordlm_core.items import Items, prepare_items
@@ -23,11 +22,12 @@ from wordlm_core.models import microgpt
 from wordlm_core.models.base import count_parameters, log_softmax, quiet_overflow
 from wordlm_core.models.microgpt import MicroGPTModel, Network
 from wordlm_core.training import (
-    MAX_STATE_BYTES,
     NonFiniteLossError,
     Progress,
     TrainConfig,
     model_config,
+    owner,
+    read_state,
     stride,
 )
 
@@ -276,19 +276,14 @@ class GPTTrainer:
         for step, weights in self._stored.items():
             arrays[f"stored__{step}"] = np.concatenate([a.ravel() for a in weights.values()])
         record = {
-            "owner": self._owner(),
+            "owner": owner(self.config, self.data),
             "tokens_seen": self._tokens_seen,
             "seconds": self._seconds,
         }
         write_arrays(path, arrays, record)
 
     def _load(self, path: Path) -> None:
-        with naming(path):
-            arrays, record = read_arrays(path, limit=MAX_STATE_BYTES)
-        if record.get("owner") != self._owner():
-            raise CheckpointError(
-                f"{path.name} belongs to a training with other settings or another corpus"
-            )
+        arrays, record = read_state(path, owner(self.config, self.data))
         try:
             self._flat[:] = arrays["weights"]
             self._adam.mean[:], self._adam.square[:] = arrays["mean"], arrays["square"]
@@ -299,14 +294,6 @@ class GPTTrainer:
                 self._stored[int(name.removeprefix("stored__"))] = dict(kept)
         except (KeyError, ValueError, TypeError) as error:
             raise CheckpointError(f"{path.name} is incomplete: start the training anew") from error
-
-    def _owner(self) -> dict[str, Any]:
-        """Return what must be equal for a saved state to be this training's."""
-        return {
-            "config": asdict(self.config),
-            "vocabulary": self.data.vocabulary.sha256,
-            "corpus": self.data.corpus.sha256,
-        }
 
 
 def mean_loss(checkpoint: Checkpoint, model: MicroGPTModel, corpus: Corpus) -> tuple[float, int]:

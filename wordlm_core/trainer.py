@@ -19,21 +19,20 @@ import torch
 from wordlm_core import models
 from wordlm_core.checkpoint import (
     Checkpoint,
-    naming,
-    read_arrays,
     write_arrays,
 )
 from wordlm_core.errors import CheckpointError
 from wordlm_core.models._torch_ops import head_loss
 from wordlm_core.models.base import EMBEDDING, LanguageModel, count_parameters
 from wordlm_core.training import (
-    MAX_STATE_BYTES,
     NonFiniteLossError,
     Progress,
     TrainConfig,
     finite,
     model_config,
+    owner,
     perplexity,
+    read_state,
     stride,
 )
 from wordlm_core.windows import Dataset, Windows
@@ -277,7 +276,7 @@ class Trainer:
         for step, stored in state.stored.items():
             arrays |= {f"stored__{step}__{k}": v for k, v in stored.items()}
         record = {
-            "owner": self._owner(),
+            "owner": owner(self.config, self.data),
             "step": state.step,
             "best_step": state.best_step,
             "best_loss": finite(state.best_loss),
@@ -289,12 +288,7 @@ class Trainer:
         write_arrays(path, arrays, record)
 
     def _load(self, path: Path) -> None:
-        with naming(path):
-            read_only, record = read_arrays(path, limit=MAX_STATE_BYTES)
-        if record.get("owner") != self._owner():
-            raise CheckpointError(
-                f"{path.name} belongs to a training with other settings or another corpus"
-            )
+        read_only, record = read_state(path, owner(self.config, self.data))
         try:
             self._take({name: array.copy() for name, array in read_only.items()}, record)
         except (KeyError, ValueError, RuntimeError, TypeError) as error:
@@ -320,14 +314,6 @@ class Trainer:
         state.best_loss = math.inf if best_loss is None else best_loss
         state.tokens_seen, state.seconds = record["tokens_seen"], record["seconds"]
         state.losses, state.trace = record["losses"], record["trace"]
-
-    def _owner(self) -> dict[str, Any]:
-        """Return what must be equal for a saved state to be this training's."""
-        return {
-            "config": asdict(self.config),
-            "vocabulary": self.data.vocabulary.sha256,
-            "corpus": self.data.corpus.sha256,
-        }
 
 
 def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = None) -> float:

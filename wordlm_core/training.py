@@ -5,18 +5,20 @@ The trainers are `trainer` (word models, torch) and `gpt_trainer` (microgpt, Num
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from wordlm_core import models
-from wordlm_core.checkpoint import RESUME_SUFFIX, Checkpoint
-from wordlm_core.errors import ConfigError, WordLMError
+from wordlm_core.checkpoint import RESUME_SUFFIX, Checkpoint, naming, read_arrays
+from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
 from wordlm_core.models.base import check_sizes
 
 # The history of a checkpoint must stay well below what its reader accepts.
 MAX_HISTORY_BYTES = 60 * 2**20
-MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
+_MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
 _MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
 
 
@@ -165,6 +167,41 @@ def stride(evaluations: int, numbers: int) -> int:
 def resume_path(out: Path) -> Path:
     """Return where the state of a training that writes `out` is kept until its end."""
     return out.with_name(out.name + RESUME_SUFFIX)
+
+
+def owner(config: TrainConfig, data: Any) -> dict[str, Any]:
+    """Return what must be equal for a saved state to belong to a training.
+
+    Args:
+        config: The training's settings.
+        data: What it reads: a vocabulary and a corpus.
+    """
+    return {
+        "config": asdict(config),
+        "vocabulary": data.vocabulary.sha256,
+        "corpus": data.corpus.sha256,
+    }
+
+
+def read_state(
+    path: Path, expected: Mapping[str, Any]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the record of a saved state.
+
+    Args:
+        path: Our own file, beside the checkpoint to come.
+        expected: The `owner` of the training that goes on.
+
+    Raises:
+        CheckpointError: Unreadable, or of another training.
+    """
+    with naming(path):
+        arrays, record = read_arrays(path, limit=_MAX_STATE_BYTES)
+    if record.get("owner") != expected:
+        raise CheckpointError(
+            f"{path.name} belongs to a training with other settings or another corpus"
+        )
+    return arrays, record
 
 
 def perplexity(loss: float) -> float:

@@ -222,7 +222,7 @@ def test_many_words_are_cut_and_said_so(artifacts):
     typed = " ".join(VOCABULARY.itos[4:])
     at = embeddings_page(typed)
     assert is_fine(at)
-    assert f"The first {words.AT_ONCE} words are shown" in html(at)
+    assert f"The first {words.AT_ONCE} are shown" in html(at)
     at.text_input("words").set_value("zebra " * 60).run()
     assert "Type at least one word" in said(at)
 

@@ -43,6 +43,14 @@ class Curve:
     floor: float | None
 
 
+def moving_average(losses: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " steps"]:
+    """Return the mean of the last `AVERAGE_OVER` losses up to each step, or of all so far."""
+    ends = np.arange(1, len(losses) + 1)
+    starts = np.maximum(0, ends - AVERAGE_OVER)
+    sums = np.concatenate([[0.0], losses.cumsum()])
+    return (sums[ends] - sums[starts]) / (ends - starts)
+
+
 def curve(checkpoint: Checkpoint) -> Curve:
     """Return the loss curve that a checkpoint's file holds.
 
@@ -59,14 +67,11 @@ def curve(checkpoint: Checkpoint) -> Curve:
             f"{checkpoint.name} does not hold the loss of every step: train it anew "
             "to see its curve"
         )
-    sums = np.concatenate([[0.0], losses.cumsum()])
-    ends = np.arange(1, len(losses) + 1)
-    starts = np.maximum(0, ends - AVERAGE_OVER)
     corpus = checkpoint.metadata.get("corpus")
     floor = _numbers([corpus.get("floor")]) if isinstance(corpus, dict) else None
     return Curve(
         losses=losses,
-        average=(sums[ends] - sums[starts]) / (ends - starts),
+        average=moving_average(losses),
         last=float(losses[-LAST:].mean()),
         uniform=math.log(len(checkpoint.vocabulary)),
         floor=None if floor is None else float(floor[0]),
