@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wordlm_core.errors import TextError
-from wordlm_core.experiment import SAME_WITHIN, SAMPLES, Draw, Experiment, Result
+from wordlm_core.experiment import SAME_WITHIN, SAMPLES, SEEDS, Draw, Experiment, Result
 
 DOWN, SAME, UP = range(3)
 DIRECTIONS = ("goes down", "stays the same", "goes up")
@@ -79,19 +79,30 @@ class Run:
         return f"{self.number} · {self.experiment.label}"
 
     @property
-    def change(self) -> float | None:
-        """Return loss minus the baseline's, or None where one of them diverged."""
-        if self.result.loss is None or self.baseline.loss is None:
+    def changes(self) -> tuple[float, ...] | None:
+        """Return with each seed the loss minus the baseline's; None where one diverged."""
+        here, there = self.result.finals, self.baseline.finals
+        if here is None or there is None:
             return None
-        return self.result.loss - self.baseline.loss
+        return tuple(loss - base for loss, base in zip(here, there, strict=True))
+
+    @property
+    def change(self) -> float | None:
+        """Return the mean of the changes, or None where one of the trainings diverged."""
+        return None if self.changes is None else sum(self.changes) / len(self.changes)
 
     @property
     def direction(self) -> int:
-        """Return where the loss went; a training that diverged went up."""
-        change = self.change
-        if change is None:
+        """Return where the loss went: nowhere if small, or if the seeds contradict each other.
+
+        A training that diverged went up.
+        """
+        if self.changes is None or self.change is None:
             return UP
-        return SAME if abs(change) < SAME_WITHIN else UP if change > 0 else DOWN
+        contradicted = min(self.changes) <= 0 <= max(self.changes)
+        if contradicted or abs(self.change) < SAME_WITHIN:
+            return SAME
+        return UP if self.change > 0 else DOWN
 
     @property
     def sign_right(self) -> bool:
@@ -151,6 +162,11 @@ def draw_name(draw: Draw) -> str:
     return f"T {draw.temperature:g}" + ("" if draw.top_k is None else f", top-k {draw.top_k}")
 
 
+def seeds_said(experiment: Experiment) -> str:
+    """Return the seeds of an experiment in words."""
+    return f"{experiment.seeds[0]} to {experiment.seeds[-1]}"
+
+
 def predicted(prediction: Prediction) -> str:
     """Return a prediction of the loss in words."""
     by = "" if prediction.direction == SAME else f" by {prediction.size:g}"
@@ -158,10 +174,11 @@ def predicted(prediction: Prediction) -> str:
 
 
 def happened(run: Run) -> str:
-    """Return in words what the loss did."""
-    if run.change is None:
+    """Return in words what the loss did, and how far the seeds agree."""
+    if run.changes is None:
         return "diverged"
-    return f"{DIRECTIONS[run.direction]} ({run.change:+.3f})"
+    spread = f"between {min(run.changes):+.3f} and {max(run.changes):+.3f} over {SEEDS} seeds"
+    return f"{DIRECTIONS[run.direction]} ({run.change:+.3f}, {spread})"
 
 
 def verdict(run: Run) -> list[str]:
@@ -183,18 +200,20 @@ def runs_csv(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
     """Return one row a run; text that a spreadsheet would compute is quoted by an apostrophe."""
     heads = (
         *("run", "experiment", *_NAMES.values(), "sampling", "parameters", "loss_last_200"),
-        *("baseline_loss", "change", "seconds", "stopped", "predicted_direction"),
-        *("predicted_change", "predicted_parameters", "hypothesis", "explanation", "samples"),
+        *("baseline_loss", "change", "lowest_change", "highest_change", "seconds", "stopped"),
+        *("predicted_direction", "predicted_change", "predicted_parameters", "hypothesis"),
+        *("explanation", "samples"),
     )
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(heads)
     for run in runs:
         settings, made, guess = asdict(run.experiment), run.result, run.prediction
+        low, high = (min(run.changes), max(run.changes)) if run.changes else (None, None)
         row = (
             *(run.number, run.experiment.label, *(settings[name] for name in _NAMES)),
             *("; ".join(map(draw_name, run.experiment.draws)), made.parameters, made.loss),
-            *(run.baseline.loss, run.change, made.seconds, made.stopped),
+            *(run.baseline.loss, run.change, low, high, made.seconds, made.stopped),
             *(DIRECTIONS[guess.direction], guess.change, guess.count, guess.because),
             *(
                 explanations.get(run.number, ""),
@@ -216,6 +235,7 @@ def runs_json(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
             "result": run.result.to_json(),
             "baseline_loss": run.baseline.loss,
             "change": run.change,
+            "changes": run.changes,
             "explanation": explanations.get(run.number, ""),
         }
         for run in runs
@@ -260,13 +280,14 @@ def _chapter(run: Run, explanation: str) -> list[str]:
     told = [
         f"## {run.name}",
         f"Changed against the baseline ({baseline.data}, loss {loss_of(run.baseline)}): {changed}. "
-        f"Same seed ({run.experiment.seed}).",
+        f"Same seeds ({seeds_said(run.experiment)}).",
         f"**Predicted:** the loss {predicted(run.prediction)}; "
         f"{run.prediction.count:,} parameters.",
         "**Because:**",
         _fenced(run.prediction.because),
-        f"**Result:** loss {loss_of(run.result)}, {run.result.parameters:,} parameters, "
-        f"{run.result.seconds:.2f} seconds. {' '.join(verdict(run))}",
+        f"**Result:** the loss {happened(run)}: {loss_of(run.result)}; "
+        f"{run.result.parameters:,} parameters, {run.result.seconds:.2f} seconds. "
+        f"{' '.join(verdict(run))}",
     ]
     for draw, drawn in zip(run.experiment.draws, run.result.samples, strict=False):
         new = sum(not each.seen for each in drawn)

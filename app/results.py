@@ -10,6 +10,7 @@ from app import figures, layout
 from app.figures import Near
 from app.layout import Bar, Cell, Part
 from app.state import View
+from wordlm_core.lens import sampling
 from wordlm_core.lens.ablation import (
     AblationResult,
     Change,
@@ -279,12 +280,11 @@ def samples(of: View, drawn: Sequence[Sample], chosen: int, temperature: float) 
     ]
     heads, columns = ("", "continuation"), (0, 1)
     if of.checkpoint.seen_items is not None:
-        begun = "" if of.probe.dropped else of.vocabulary.joined(of.probe.tokens[1:])
+        words = {True: "in it", False: "new", None: "unfinished"}
         heads, columns = ("", "continuation", "whole", "in the training list"), (0, 1, 2, 3)
         for row, sample in zip(rows, drawn, strict=True):
-            whole = begun + sample.text
-            seen = "in it" if of.checkpoint.has_seen(whole) else "new"
-            row += [whole, seen if sample.ended and not of.probe.dropped else "unfinished"]
+            seen = sampling.seen_in_training(of.checkpoint, of.probe, sample)
+            row += [sampling.whole_text(of.vocabulary, of.probe, sample), words[seen]]
     strong = chosen if len(drawn) > 1 else None
     layout.table(heads, rows, strong=strong, words=columns, label="Samples")
 

@@ -100,7 +100,7 @@ def several(of: Sequence[Checkpoint], title: str = "") -> tuple[str, ...]:
     found = list(dict.fromkeys(vocabularies[0].word_id(word) for word in known))
     if not found:
         raise TextError(
-            f"type at least one {vocabularies[0].unit} of the vocabulary, with commas between several"
+            f"type at least one {vocabularies[0].unit} of the vocabulary, with commas between more"
         )
     if len(found) > AT_ONCE:
         layout.note(f"The first {AT_ONCE} are shown.")

@@ -65,17 +65,12 @@ def test_microgpt_can_be_scrubbed_through_its_training(name, parameters, loss):
     assert loaded.metadata["corpus"]["items"] == 32_033
 
 
-def test_microgpt_draws_the_names_of_the_scalar_original():
+def test_microgpt_knows_which_of_its_samples_are_in_its_list():
     loaded = checkpoint.load(ARTIFACTS / "microgpt_seed42.npz")
     drawn = sampling.generate(
         loaded.model, loaded.vocabulary, None, temperature=0.5, seed=0, samples=10
     )
-    names = [sample.text for sample in drawn]
-    assert names == [
-        *("oona", "enan", "sanlie", "zereor", "jane", "tarer", "anaria", "ramia", "asilan"),
-        "sarii",
-    ]
-    assert [loaded.has_seen(name) for name in names].count(True) == 3
+    assert [sampling.seen_in_training(loaded, None, sample) for sample in drawn].count(True) == 3
 
 
 def test_they_fit_their_budget():

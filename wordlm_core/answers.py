@@ -130,7 +130,8 @@ def of_walk(result: Walk, vocabulary: Vocabulary) -> Answer:
         "next": [
             {"token": vocabulary.itos[i], "prob": float(result.probs[i])} for i in result.likeliest
         ],
-        "target": None if result.target is None else vocabulary.itos[result.target],
+        "target": vocabulary.itos[result.target],
+        "at_end": result.at_end,
         "loss": result.loss,
     }
 

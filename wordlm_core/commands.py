@@ -262,8 +262,10 @@ def generate(args: argparse.Namespace) -> Answer:
         max_tokens=args.max_tokens,
         samples=args.samples,
     )
-    texts = [sample.text for sample in samples]
-    return {"samples": texts, "seen_in_training": [loaded.has_seen(text) for text in texts]}
+    return {
+        "samples": [sample.text for sample in samples],
+        "seen_in_training": [sampling.seen_in_training(loaded, probe, each) for each in samples],
+    }
 
 
 def corpus_receipt(args: argparse.Namespace) -> Answer:

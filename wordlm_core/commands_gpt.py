@@ -27,15 +27,16 @@ def list_parameters(args: argparse.Namespace) -> Answer:
     """List every matrix with its shape and count, and what training did to it."""
     loaded = open_checkpoint(args.checkpoint)
     model = loaded.model_at(args.step)
-    return answers.of_parameters(
-        parameters.inventory(model), parameters.changes(loaded, loaded.resolve_step(args.step))
-    )
+    kept = len(loaded.whole_steps) > 1  # else there is no "before" to compare with
+    changes = parameters.changes(loaded, loaded.resolve_step(args.step)) if kept else ()
+    return answers.of_parameters(parameters.inventory(model), changes)
 
 
 def walk(args: argparse.Namespace) -> Answer:
     """Take the forward pass of one position apart, vector by vector."""
     loaded, model, probe = open_text(args)
-    return answers.of_walk(position.walk(model, probe, args.position), loaded.vocabulary)
+    result = position.walk(model, probe, args.position, end_id=loaded.vocabulary.end_id)
+    return answers.of_walk(result, loaded.vocabulary)
 
 
 def step(args: argparse.Namespace) -> Answer:

@@ -1,8 +1,8 @@
 """One quick experiment with microgpt: settings in, losses and samples out, both also as JSON.
 
-The limits keep a run below half a minute, so that a class can share a few processes. Runs that
-are compared share the seed, hence the order of the items and, where the sizes are equal, the
-first weights: what differs is the one setting that was changed.
+The limits keep a run below half a minute, so that a class can share a few processes. Each is
+trained with a few seeds. Runs that are compared share them, hence the orders of the items and,
+where the sizes are equal, the first weights: what differs is the one setting that was changed.
 """
 
 import time
@@ -29,13 +29,18 @@ DATA = ("names", "words", "stories", OWN)
 MAX_STEPS, MAX_WIDTH, MAX_LAYERS, MAX_CONTEXT, MAX_SECONDS = 20_000, 64, 4, 64, 25
 MAX_RATE, MAX_TEMPERATURE = 1e6, 10.0
 MAX_LABEL, MAX_DRAWS = 80, 6
-MAX_ITEMS, MAX_CHARACTERS, MAX_ITEM = 200_000, 2_000_000, 1_000
-SAMPLES, SAMPLING_SEED = 20, 0
-# Mean losses of the default settings with five seeds have a standard deviation of 0.018.
-SAME_WITHIN = 0.02
+MAX_ITEMS, MAX_CHARACTERS, MAX_ITEM, MAX_VOCAB = 200_000, 2_000_000, 1_000, 10_000
+SAMPLES, SAMPLING_SEED, SEEDS = 20, 0, 3
+# Twice the standard error of the mean of three paired differences, by bench/experiment_noise.py:
+# their deviation is at most 0.013 where the difference is small. Unpaired it would be 0.027.
+SAME_WITHIN = 0.015
 
-# Microseconds of a step, measured on one core: fixed, a layer, a weight, a weight and position.
-_FIXED, _A_LAYER, _A_WEIGHT, _A_WEIGHT_AND_POSITION = 70.0, 110.0, 0.007, 0.00023
+# Microseconds, measured on one core. Of a step: fixed, a layer, a weight, a weight and position,
+# a logit. Of drawing a first weight. Of sampling a token: fixed, a layer, a weight and position,
+# a logit.
+_FIXED, _A_LAYER, _A_WEIGHT, _A_WEIGHT_AND_POSITION, _A_LOGIT = 70.0, 110.0, 0.007, 0.00023, 0.006
+_A_FIRST_WEIGHT = 0.4
+_SAMPLED, _SAMPLED_LAYER, _SAMPLED_WEIGHT_AND_POSITION, _SAMPLED_LOGIT = 50.0, 50.0, 0.00002, 0.05
 
 
 class Draw(NamedTuple):
@@ -58,7 +63,7 @@ class Experiment:
         n_head: Heads a layer; divides the width.
         n_layer: Layers.
         positions: Whether position embeddings are added.
-        seed: Of the order of the items and of the first weights.
+        seed: Of the order of the items and of the first weights; the first of `seeds`.
         context: Longest text in tokens, `<BOS>` included.
         draws: Ways to sample from the one training.
     """
@@ -102,8 +107,13 @@ class Experiment:
         self.sizes(1)
 
     @property
+    def seeds(self) -> tuple[int, ...]:
+        """Return the seeds it is trained with: its own and those after it."""
+        return tuple(range(self.seed, self.seed + SEEDS))
+
+    @property
     def training(self) -> TrainConfig:
-        """Return the settings of the training alone."""
+        """Return the settings of the training alone, with the first seed."""
         return TrainConfig.of(
             "microgpt",
             steps=self.steps,
@@ -163,10 +173,11 @@ class Result:
     Attributes:
         parameters: How many numbers the model has.
         vocab_size: Tokens, `<BOS>` included.
-        losses: Of every step: the mean over the item of that step, before the update.
-        loss: Mean of the last 200 (or of all, if fewer); None where training diverged.
-        seconds: Training and sampling.
-        samples: For each of the experiment's draws; none where training diverged.
+        losses: Of every step with the first seed: the mean over its item, before the update.
+        seed_losses: With each seed, the mean of the last 200 (or of all, if fewer); None, and
+            the end, where training diverged.
+        seconds: Training with all seeds, and sampling.
+        samples: With the first seed, for each of the experiment's draws; none where it diverged.
         stopped: Why training ended before its last step, or None.
         audit: Counts of the list: items, repeats, the longest, those longer than the context.
     """
@@ -174,11 +185,22 @@ class Result:
     parameters: int
     vocab_size: int
     losses: Float[np.ndarray, " steps"]
-    loss: float | None
+    seed_losses: tuple[float | None, ...]
     seconds: float
     samples: tuple[tuple[Drawn, ...], ...]
     stopped: str | None
     audit: dict[str, int]
+
+    @property
+    def finals(self) -> tuple[float, ...] | None:
+        """Return the loss with each seed, or None where training diverged with one of them."""
+        kept = tuple(loss for loss in self.seed_losses if loss is not None)
+        return kept if len(kept) == len(self.seed_losses) else None
+
+    @property
+    def loss(self) -> float | None:
+        """Return the mean loss over the seeds, or None where training diverged with one."""
+        return None if self.finals is None else float(np.mean(self.finals))
 
     @property
     def average(self) -> Float[np.ndarray, " steps"]:
@@ -186,18 +208,22 @@ class Result:
         return moving_average(self.losses)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads."""
+        """Return what `from_json` reads, and the mean loss."""
         record = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return record | {"losses": self.losses.tolist()}
+        return record | {"losses": self.losses.tolist(), "loss": self.loss}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Result":
         """Read the record of a result."""
         losses = np.array(data["losses"], dtype=float)
         losses.setflags(write=False)
-        samples = tuple(tuple(Drawn(*each) for each in drawn) for drawn in data["samples"])
-        rest = {name: value for name, value in data.items() if name not in ("losses", "samples")}
-        return Result(losses=losses, samples=samples, **rest)
+        made = {
+            "losses": losses,
+            "seed_losses": tuple(data["seed_losses"]),
+            "samples": tuple(tuple(Drawn(*each) for each in drawn) for drawn in data["samples"]),
+        }
+        rest = {name: value for name, value in data.items() if name not in (*made, "loss")}
+        return Result(**made, **rest)
 
 
 @dataclass(frozen=True)
@@ -297,31 +323,48 @@ def look(corpus: Corpus, context: int) -> dict[str, Any]:
 
 
 def estimate(experiment: Experiment, vocab_size: int) -> tuple[int, float]:
-    """Return the number of parameters, and about how many seconds the training takes.
+    """Return the number of parameters, and about how many seconds the run takes.
 
-    The time assumes items as long as the context: shorter ones take less.
+    The time assumes items and samples as long as the context: shorter ones take less.
     """
     sizes = experiment.sizes(vocab_size)
     parameters = sum(int(np.prod(shape)) for shape in sizes.shapes.values())
+    everywhere = parameters * sizes.context_length
     a_step = (
         _FIXED
         + _A_LAYER * sizes.n_layer
-        + (_A_WEIGHT + _A_WEIGHT_AND_POSITION * sizes.context_length) * parameters
+        + _A_WEIGHT * parameters
+        + _A_WEIGHT_AND_POSITION * everywhere
+        + _A_LOGIT * vocab_size * sizes.context_length
     )
-    return parameters, experiment.steps * a_step / 1e6
+    a_token = (
+        _SAMPLED
+        + _SAMPLED_LAYER * sizes.n_layer
+        + _SAMPLED_WEIGHT_AND_POSITION * everywhere
+        + _SAMPLED_LOGIT * vocab_size
+    )
+    tokens = len(experiment.draws) * SAMPLES * sizes.context_length
+    training = SEEDS * (experiment.steps * a_step + parameters * _A_FIRST_WEIGHT)
+    return parameters, (training + tokens * a_token) / 1e6
 
 
 def require_quick(experiment: Experiment, vocab_size: int) -> None:
-    """Refuse what takes too long for a quick run.
+    """Refuse what takes too long, or too much memory, for a quick run.
 
     Raises:
-        ConfigError: By the estimate it does.
+        ConfigError: By the estimate it takes too long, or there are too many tokens.
     """
+    if vocab_size > MAX_VOCAB:
+        raise ConfigError(
+            f"the list has {vocab_size - 1:,} different characters, and a quick run has room for "
+            f"{MAX_VOCAB - 1:,}: shorten it"
+        )
     parameters, seconds = estimate(experiment, vocab_size)
     if seconds > MAX_SECONDS:
         raise ConfigError(
-            f"{parameters:,} parameters and {experiment.steps:,} steps take about {seconds:.0f} "
-            f"seconds, and a quick run has {MAX_SECONDS}: take fewer steps or a smaller model"
+            f"{parameters:,} parameters and {experiment.steps:,} steps with {SEEDS} seeds take "
+            f"about {seconds:.0f} seconds, and a quick run has {MAX_SECONDS}: take fewer steps or "
+            "a smaller model"
         )
 
 
@@ -330,12 +373,14 @@ def run(
     corpus: Corpus,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
-    """Train, then sample; a training that diverges keeps its curve and says why it stopped.
+    """Train with each seed, and sample with the first.
+
+    A training that diverges keeps its curve and says why it stopped; seeds after it are left out.
 
     Args:
         experiment: The settings.
         corpus: The items.
-        report: Called after every step.
+        report: Called after every step; steps are counted through all seeds.
 
     Raises:
         CorpusError: There is no item.
@@ -344,25 +389,36 @@ def run(
     started = time.perf_counter()
     items = prepare_items(corpus, context_length=experiment.context)
     require_quick(experiment, len(items.vocabulary))
-    trainer = GPTTrainer(experiment.training, items)
-    stopped = None
+    losses: list[list[float]] = []
     samples: tuple[tuple[Drawn, ...], ...] = ()
-    try:
-        trainer.run(report=report)
-        model = MicroGPTModel(trainer.model_config, trainer.network.weights)
-        samples = _samples(experiment, model, items)
-    except NonFiniteLossError as error:
-        stopped = str(error)
+    stopped = None
+    for seed in experiment.seeds:
+        trainer = GPTTrainer(replace(experiment.training, seed=seed), items)
+        losses.append(trainer.losses)
+        try:
+            trainer.run(report=_through_all(report, experiment.steps * (len(losses) - 1)))
+        except NonFiniteLossError as error:
+            stopped = f"with seed {seed} {error}"
+            break
+        if seed == experiment.seed:
+            model = MicroGPTModel(trainer.model_config, trainer.network.weights)
+            samples = _samples(experiment, model, items)
+    finals = [float(np.mean(each[-MEAN_OVER:])) for each in losses]
     return Result(
         parameters=estimate(experiment, len(items.vocabulary))[0],
         vocab_size=len(items.vocabulary),
-        losses=np.array(trainer.losses),
-        loss=None if stopped else float(np.mean(trainer.losses[-MEAN_OVER:])),
+        losses=np.array(losses[0]),
+        seed_losses=(*finals[:-1], None) if stopped else tuple(finals),
         seconds=time.perf_counter() - started,
         samples=samples,
         stopped=stopped,
         audit=items.audit,
     )
+
+
+def _through_all(report: Callable[[Progress], None], before: int) -> Callable[[Progress], None]:
+    """Return a report that counts the steps of earlier seeds and expects those of all."""
+    return lambda made: report(replace(made, step=before + made.step, steps=SEEDS * made.steps))
 
 
 def _samples(
@@ -389,12 +445,21 @@ def _typed(name: str, value: Any) -> Any:
     """Return a setting's value, refused where it is of another type."""
     if name == "draws":
         return _draws(value)
-    wanted = type(getattr(_DEFAULT, name, None))
+    # By its fields: every class has more attributes than settings.
+    known = name in Experiment.__dataclass_fields__
+    wanted = type(getattr(_DEFAULT, name)) if known else None
     if wanted is float and type(value) is int:
-        value = float(value)
-    if wanted is type(None) or type(value) is not wanted:  # no such setting; bool is an int
+        value = _real(value)
+    if type(value) is not wanted:  # bool is an int
         raise ConfigError(f"{name[:40]!r} cannot be {str(value)[:40]!r} in an experiment")
     return value
+
+
+def _real(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ConfigError("a number in an experiment is too large") from error
 
 
 def _draws(value: Any) -> tuple[Draw, ...]:
@@ -402,7 +467,7 @@ def _draws(value: Any) -> tuple[Draw, ...]:
     for pair in pairs:
         if not (isinstance(pair, list) and [type(number) for number in pair] in _DRAW_TYPES):
             raise ConfigError("'draws' are pairs of a temperature and a top-k or null")
-    return tuple(Draw(float(temperature), top_k) for temperature, top_k in pairs)
+    return tuple(Draw(_real(temperature), top_k) for temperature, top_k in pairs)
 
 
 _DEFAULT = Experiment()

@@ -187,11 +187,11 @@ class GPTTrainer:
         Raises:
             NonFiniteLossError: The loss is not finite, or the weights outgrew float16.
         """
-        ids = self.data.ids(self.document(self.step))
+        ids = self.data.vocabulary.document(self.document(self.step))
         try:
             losses = loss_of(self.network, ids, self.gradient)
         except CheckpointError as error:  # the softmax refuses what overflowed
-            raise self._diverged("the loss was not finite") from error
+            raise self._diverged("the loss was not finite", self.step + 1) from error
         rate = self.config.lr * (1 - self.step / self.config.steps)
         self._adam.step(self._gradient, rate, self.step + 1)
         self.losses.append(float(losses.mean()))
@@ -214,12 +214,11 @@ class GPTTrainer:
 
     def _require_storable(self) -> None:
         if not np.abs(self._flat).max() <= _MAX_FLOAT16:
-            raise self._diverged("the weights outgrew float16")
+            raise self._diverged("the weights outgrew float16", self.step)
 
-    def _diverged(self, what: str) -> NonFiniteLossError:
+    def _diverged(self, what: str, step: int) -> NonFiniteLossError:
         return NonFiniteLossError(
-            f"{what} at step {max(1, self.step):,}: the learning rate {self.config.lr:g} is "
-            "probably too high"
+            f"{what} at step {step:,}: the learning rate {self.config.lr:g} is probably too high"
         )
 
     # -- what comes out
@@ -311,7 +310,7 @@ def mean_loss(checkpoint: Checkpoint, model: MicroGPTModel, corpus: Corpus) -> t
             context_length=model.config.context_length,
             vocabulary=checkpoint.vocabulary,
         )
-        losses = [loss_of(model.network, data.ids(document)) for document in data.documents]
+        losses = [loss_of(model.network, data.vocabulary.document(each)) for each in data.documents]
     except TextError as error:
         raise CorpusError(f"{corpus.name} cannot be read by this model: {error}") from error
     every = np.concatenate(losses)

@@ -5,13 +5,12 @@ and a repeat counts twice, because the original trains on it twice; `audit` says
 """
 
 import hashlib
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, UInt64
+from jaxtyping import UInt64
 
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import ConfigError, CorpusError
@@ -38,37 +37,32 @@ class Items:
     vocabulary: Vocabulary
     audit: dict[str, Any]
 
-    def ids(self, document: str) -> Int[np.ndarray, " pos"]:
-        """Return a document's ids between the ones that begin and end it."""
-        vocabulary = self.vocabulary
-        inside = [token_id for token_id, _ in vocabulary.read(document)]
-        return np.array([vocabulary.bos_id, *inside, vocabulary.end_id])
-
     def hashes(self) -> UInt64[np.ndarray, " items"]:
-        """Return the hash of each different item, sorted."""
-        hashes = {item_hash(document) for document in self.documents}
+        """Return the hash of each different item, as a sample would spell it, sorted."""
+        vocabulary = self.vocabulary
+        spelled = (
+            vocabulary.joined(vocabulary.itos[token_id] for token_id, _ in vocabulary.read(each))
+            for each in self.documents
+        )
+        hashes = {item_hash(item) for item in spelled}
         return np.sort(np.fromiter(hashes, dtype=np.uint64, count=len(hashes)))
 
     def floor(self, context_length: int) -> float:
-        """Return the loss of a model that knows this list by heart, in nats a prediction.
+        """Return the least mean loss that any model can have on this list, in nats a token.
 
-        It is the entropy of the next token given all that stands before it in its item,
-        counted over the list: less cannot be reached on average over every prediction. The
-        probabilities of an item's predictions multiply to the share of the list that is equal
-        to it, so whole items are counted and no beginnings.
+        Averaged as training reports it: over items, of each item's mean over its predictions.
+        An item's predictions multiply to the probability p of the whole item, and those of
+        different items sum to at most 1. The mean of -log(p) / length is least where p is
+        proportional to w = count / length, and is then sum(w log(W / w)) / items, with W the
+        sum of all w (Gibbs' inequality). A model that knows the list by heart reaches it.
 
         Args:
             context_length: Predictions of an item that count, at most.
         """
-        vocabulary = self.vocabulary
-        read = [
-            (*(token_id for token_id, _ in vocabulary.read(document)), vocabulary.end_id)
-            for document in self.documents
-        ]
-        counts = Counter(ids[:context_length] for ids in read)
-        total = len(read)
-        surprise = sum(count * math.log(total / count) for count in counts.values())
-        return surprise / sum(count * len(ids) for ids, count in counts.items())
+        read = (self.vocabulary.document(each)[1 : context_length + 1] for each in self.documents)
+        counts = Counter(tuple(ids.tolist()) for ids in read)
+        weights = np.array([count / len(ids) for ids, count in counts.items()])
+        return float((weights * np.log(weights.sum() / weights)).sum() / len(self.documents))
 
 
 def item_hash(document: str) -> int:

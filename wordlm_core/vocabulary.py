@@ -48,6 +48,7 @@ class Probe:
         ids: Token ids, shape (pos,).
         unknown: Positions that became `<UNK>`.
         dropped: How many tokens, `<BOS>` included, were cut off on the left.
+        cut_off: Their ids: training reads a long text from its beginning.
     """
 
     tokens: tuple[str, ...]
@@ -55,6 +56,7 @@ class Probe:
     ids: Int[np.ndarray, " pos"]
     unknown: tuple[int, ...]
     dropped: int
+    cut_off: tuple[int, ...] = ()
 
     def last(self, count: int) -> "Probe":
         """Return the last `count` tokens as a text of their own: what a short window holds."""
@@ -65,6 +67,7 @@ class Probe:
             ids=self.ids[cut:],
             unknown=tuple(position - cut for position in self.unknown if position >= cut),
             dropped=self.dropped + cut,
+            cut_off=(*self.cut_off, *self.ids[:cut].tolist()),
         )
 
 
@@ -199,7 +202,7 @@ class Vocabulary:
         typed = (BOS, *(form for _, form in found))
         ids = np.array([self.bos_id, *(token_id for token_id, _ in found)], dtype=np.int64)
         dropped = max(0, len(ids) - context_length)
-        ids = ids[dropped:]
+        cut_off, ids = tuple(ids[:dropped].tolist()), ids[dropped:]
         ids.setflags(write=False)
         return Probe(
             tokens=tuple(self.itos[i] for i in ids),
@@ -207,7 +210,17 @@ class Vocabulary:
             ids=ids,
             unknown=tuple(i for i, token_id in enumerate(ids) if token_id == self.unknown_id),
             dropped=dropped,
+            cut_off=cut_off,
         )
+
+    def document(self, text: str) -> Int[np.ndarray, " pos"]:
+        """Return a text's ids between the ones that begin and end a document.
+
+        Raises:
+            TextError: There is nothing to read, or something that cannot be read.
+        """
+        inside = [token_id for token_id, _ in self.read(text)]
+        return np.array([self.bos_id, *inside, self.end_id])
 
     def word_id(self, word: str) -> int:
         """Return the id of one typed token that is no special.

@@ -29,6 +29,7 @@ MAX_QUEUE, MAX_RESULTS, ATTEMPTS = 60, 64, 2
 _DIED = (
     "the process of this experiment ended twice before its result: run it again, or a smaller one"
 )
+_BROKEN = "this experiment was ended by a mistake in the app: the server's log has it"
 _LATE = (
     "this experiment took more than {limit:.0f} seconds and was ended: take fewer steps or a "
     "smaller model"
@@ -42,8 +43,8 @@ class QuickError(WordLMError):
 class Ticket:
     """One request, and what has become of it."""
 
-    def __init__(self, pool: "Pool", person: str, line: str) -> None:
-        self.person, self.line = person, line
+    def __init__(self, pool: "Pool", person: str, lane: str, line: str) -> None:
+        self.person, self.lane, self.line = person, lane, line
         self.key = hashlib.sha256(line.encode()).hexdigest()
         self.state: State = "queued"
         self.progress: Progress | None = None
@@ -115,37 +116,36 @@ class Pool:
         self._waiting = 0
         self._closed = False
 
-    def submit(self, person: str, request: dict[str, Any]) -> Ticket:
-        """Put a request into the queue, in the place of the same person's waiting one.
+    def submit(self, person: str, lane: str, request: dict[str, Any]) -> Ticket:
+        """Put a request into the queue, in the place of the person's waiting one of its lane.
 
         Args:
-            person: Whose it is.
+            person: Whose it is. Of all that a person asks for, one runs at a time.
+            lane: What it is for: a newer request takes the place of a waiting one for the same.
             request: JSON, as `quick` reads it; equal requests have equal results.
 
         Raises:
             QuickError: Too many are waiting.
         """
-        ticket = Ticket(self, person, json.dumps(request, sort_keys=True))
+        ticket = Ticket(self, person, lane, json.dumps(request, sort_keys=True))
         with self._changed:
             if self._from_memory(ticket):
                 return ticket
-            mine = [each for each in self._queue if each.person == person]
-            for same in (*mine, *filter(None, [self._running.get(person)])):
-                if same.key == ticket.key and not same.over:
+            waiting = [each for each in self._queue if each.person == person]
+            for same in (*waiting, *filter(None, [self._running.get(person)])):
+                if (same.lane, same.key) == (lane, ticket.key) and not same.over:
                     return same
-            if mine:
-                self._queue[self._queue.index(mine[0])] = ticket
-                mine[0].settle("cancelled", reason="a newer experiment took its place")
+            older = next((each for each in waiting if each.lane == lane), None)
+            if older is not None:
+                self._queue[self._queue.index(older)] = ticket
+                older.settle("cancelled", reason="a newer experiment took its place")
             elif len(self._queue) >= self._longest:
                 raise QuickError(
                     f"{self._longest} experiments are waiting already: try again in a moment"
                 )
             else:
                 self._queue.append(ticket)
-            if len(self._queue) > self._waiting and len(self._threads) < self._size:
-                thread = threading.Thread(target=self._serve, name="quick", daemon=True)
-                self._threads.add(thread)
-                thread.start()
+            self._hire()
             self._changed.notify_all()
         return ticket
 
@@ -183,25 +183,48 @@ class Pool:
 
     # -- one thread and its process
 
+    def _hire(self) -> None:
+        """Start a thread if more is waiting than the idle ones take; the lock is held."""
+        if len(self._queue) > self._waiting and len(self._threads) < self._size:
+            thread = threading.Thread(target=self._serve, name="quick", daemon=True)
+            self._threads.add(thread)
+            thread.start()
+
     def _serve(self) -> None:
-        worker: _Worker | None = None
-        while (ticket := self._next()) is not None:
-            for attempt in range(1, ATTEMPTS + 1):
-                if worker is not None and not worker.usable:
-                    worker.close()
-                    worker = None
+        worker = _Worker()
+        try:
+            while (ticket := self._next()) is not None:
                 try:
-                    worker = worker or _Worker()
-                except OSError as error:
-                    ticket.settle("failed", reason=f"no process can be started: {error.strerror}")
-                    break
-                if self._has_ended(ticket, worker, last=attempt == ATTEMPTS):
-                    break
-            with self._changed:
-                del self._running[ticket.person]
-                self._changed.notify_all()
-        if worker is not None:
+                    self._attempt(ticket, worker)
+                finally:
+                    self._leave(ticket)
+        finally:
             worker.close()
+            with self._changed:  # after a mistake another thread takes what is waiting
+                self._threads.discard(threading.current_thread())
+                if not self._closed:
+                    self._hire()
+
+    def _attempt(self, ticket: Ticket, worker: "_Worker") -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                worker.start()
+            except OSError as error:
+                with self._changed:
+                    reason = f"no process can be started: {error.strerror}"
+                    ticket.settle("failed", reason=reason)
+                return
+            if self._has_ended(ticket, worker, last=attempt == ATTEMPTS):
+                return
+
+    def _leave(self, ticket: Ticket) -> None:
+        """Make room for the person's next request, whatever happened to this one."""
+        with self._changed:
+            self._workers.pop(ticket, None)
+            if not ticket.over:
+                ticket.settle("failed", reason=_BROKEN)
+            del self._running[ticket.person]
+            self._changed.notify_all()
 
     def _next(self) -> Ticket | None:
         """Wait for a request whose person has none running; None after the idle time."""
@@ -261,11 +284,23 @@ class Pool:
 
 
 class _Worker:
-    """One ready process."""
+    """One ready process, and the next one after its end."""
 
     def __init__(self) -> None:
+        self._started: subprocess.Popen[str] | None = None
+        self._ended = False
+
+    def start(self) -> None:
+        """Have a process that can be asked.
+
+        Raises:
+            OSError: The system starts none.
+        """
+        if self._started is not None and not self._ended and self._started.poll() is None:
+            return
+        self.close()
         command = [sys.executable, "-m", "app.jobs.quick", str(os.getpid())]
-        self._process = subprocess.Popen(
+        self._started = subprocess.Popen(
             command,
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -280,11 +315,6 @@ class _Worker:
     def pid(self) -> int:
         """Return the process's id."""
         return self._process.pid
-
-    @property
-    def usable(self) -> bool:
-        """Return whether it can be asked."""
-        return not self._ended and self._process.poll() is None
 
     def ask(self, ticket: Ticket, limit: float) -> dict[str, Any] | None:
         """Return the answer to a ticket, or None if the process ended before it."""
@@ -306,14 +336,22 @@ class _Worker:
 
     def kill(self) -> None:
         """End the process at once; `close` is still to be called."""
-        self._ended = True
+        self._ended = True  # before the system says so
         self._process.kill()
 
     def close(self) -> None:
-        """End the process and wait for its end."""
+        """End the process, if there is one, and wait for its end."""
+        if self._started is None:
+            return
         # A request that it did not read to its end breaks the pipe at the closing.
         with contextlib.suppress(BrokenPipeError), self._process:
             self.kill()
+        self._started = None
+
+    @property
+    def _process(self) -> "subprocess.Popen[str]":
+        assert self._started is not None
+        return self._started
 
     def _answer(self, ticket: Ticket) -> dict[str, Any] | None:
         requests, answers = self._process.stdin, self._process.stdout
@@ -323,12 +361,27 @@ class _Worker:
             requests.write(ticket.line + "\n")
             requests.flush()
             for line in answers:
-                record = json.loads(line)
+                record = _record(line)
                 if "progress" not in record:
                     return record
                 step, steps, loss = record["progress"]
                 ticket.progress = (step, steps, loss)
-        except (OSError, json.JSONDecodeError):
-            pass  # it died while it read, or wrote, a line
-        self._ended = True  # before the system says so
+        except (OSError, ValueError):
+            pass  # it died while it read, or wrote, a line; or what it says cannot be trusted
+        self.kill()
         return None
+
+
+def _record(line: str) -> dict[str, Any]:
+    """Return a line of a process.
+
+    Raises:
+        ValueError: It has not the form of an answer.
+    """
+    match json.loads(line):
+        case (
+            {"progress": [int(), int(), float()]} | {"result": {}} | {"error": str()}
+        ) as record if len(record) == 1:
+            return record
+        case _:
+            raise ValueError("no answer has this form")

@@ -514,3 +514,23 @@ def test_a_learning_rate_of_a_million_leaves_the_curve(capsys, names, tmp_path):
     assert main(shlex.split(line)) == 2
     assert "probably too high" in capsys.readouterr().err
     assert checkpoint.load(out).metadata["loss_history"]
+
+
+def test_a_sample_is_looked_up_together_with_the_text_it_continues(ask, names):
+    line = ("generate", names[1], "--text", "an", "--samples", "40", "--temperature", "0.7")
+    answer = ask(*line)
+    whole = ["an" + text for text in answer["samples"]]
+    assert answer["seen_in_training"] == [text in tiny.ITEMS for text in whole]
+    assert True in answer["seen_in_training"]
+    assert ask(*line, "--max-tokens", "1")["seen_in_training"].count(None) > 0
+
+
+def test_a_word_level_microgpt_knows_its_own_stories(ask, tmp_path):
+    (tmp_path / "two.txt").write_text("The cat ran.\nA dog sat!\n", encoding="utf-8")
+    corpus, out = str(tmp_path / "two.txt"), str(tmp_path / "gpt.npz")
+    sizes = ("--tokens", "word", "--min-freq", "1", "--steps", "300", "--width", "8")
+    ask("train", "--family", "microgpt", "--corpus", corpus, "--out", out, "--heads", "2", *sizes)
+    answer = ask("generate", out, "--samples", "8", "--temperature", "0.3")
+    told = [text in ("the cat ran .", "a dog sat !") for text in answer["samples"]]
+    assert answer["seen_in_training"] == told
+    assert any(told)

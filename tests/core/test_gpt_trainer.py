@@ -129,8 +129,8 @@ def test_one_character_and_items_longer_than_the_context_train():
     assert data.audit["longer_than_context"] == 1
     each = GPTTrainer(TrainConfig.of("microgpt", **{**SMALL, "context_length": 4}), data)
     assert each.run()
-    assert len(loss_of(each.network, data.ids("abcabcabcabcabc"))) == 4
-    assert len(loss_of(each.network, data.ids("a"))) == 2
+    assert len(loss_of(each.network, data.vocabulary.document("abcabcabcabcabc"))) == 4
+    assert len(loss_of(each.network, data.vocabulary.document("a"))) == 2
 
 
 def test_it_reads_words_too():

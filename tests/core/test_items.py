@@ -47,13 +47,14 @@ def test_bos_stands_at_both_ends():
     data = prepare_items(corpus(*tiny.ITEMS))
     bos = data.vocabulary.bos_id
     assert bos == len(data.vocabulary) - 1
-    assert data.ids("eva").tolist() == [bos, *(data.vocabulary.stoi[c] for c in "eva"), bos]
+    inside = [data.vocabulary.stoi[c] for c in "eva"]
+    assert data.vocabulary.document("eva").tolist() == [bos, *inside, bos]
 
 
 def test_words_begin_and_end_like_the_word_models():
     data = prepare_items(corpus("The cat!", "the dog", "..."), tokens="word", min_freq=1)
     assert data.vocabulary.itos[:4] == ("<PAD>", "<BOS>", "<EOS>", "<UNK>")
-    assert data.ids("the bird")[[0, 2, 3]].tolist() == [1, 3, 2]
+    assert data.vocabulary.document("the bird")[[0, 2, 3]].tolist() == [1, 3, 2]
 
 
 @pytest.mark.parametrize("documents", [(), ("", "  ")])

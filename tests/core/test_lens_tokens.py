@@ -8,7 +8,7 @@ import pytest
 from tests import tiny
 from wordlm_core import answers
 from wordlm_core.errors import CheckpointError, TextError
-from wordlm_core.lens import tokens
+from wordlm_core.lens import tokens, training_step
 from wordlm_core.text import UNK_ID
 from wordlm_core.vocabulary import CharVocabulary
 
@@ -115,3 +115,15 @@ def test_as_json():
     assert (answer["pairs"], answer["loss"]) == ([], None)
     assert answer["strange"] == [{"place": 2, "label": "-", "known_as": None}]
     assert answer["ids"][2] is None
+
+
+@pytest.mark.parametrize("text", ["anna", "annaninaivanvera" * 3])
+def test_a_training_step_reads_the_same_beginning_of_a_text(text):
+    """A window shows the end of a long text; training reads its beginning, `<BOS>` first."""
+    made = tiny.char_checkpoint()
+    table = tokens.read(made.vocabulary, text, made.model.config.context_length)
+    probe = made.vocabulary.probe(text, made.model.config.context_length)
+    step = training_step.training_step(made.model, made.vocabulary, probe)
+    losses = tokens.losses(made.model, table)
+    assert [entry.loss for entry in step.forward] == pytest.approx(losses.tolist())
+    assert step.loss == pytest.approx(losses.mean())

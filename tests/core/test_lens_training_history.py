@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -132,17 +133,22 @@ def test_of_many_tokens_the_frequent_ones_are_drawn(monkeypatch):
 # -- a list's floor
 
 
-def floor_by_beginnings(documents: list[str], context: int) -> float:
-    """Return the entropy of the next token given everything before it, beginning by beginning."""
-    sequences = [(*text, "end")[:context] for text in documents]
-    after = Counter(ids[: i + 1] for ids in sequences for i in range(len(ids)))
-    before = Counter(ids[:i] for ids in sequences for i in range(len(ids)))
+def loss_by_beginnings(
+    documents: Sequence[str], context: int, weights: Mapping[tuple[str, ...], float]
+) -> float:
+    """Return the mean over items of the mean loss of a model that knows beginnings by heart.
+
+    After a beginning it expects each next token by the weight of the items that go on so.
+    """
+    items = [(*text, "end")[:context] for text in documents]
+    mass: Counter[tuple[str, ...]] = Counter()
+    for item, weight in weights.items():
+        mass.update({item[:length]: weight for length in range(len(item) + 1)})
     losses = [
-        -math.log(after[ids[: i + 1]] / before[ids[:i]])
-        for ids in sequences
-        for i in range(len(ids))
+        [-math.log(mass[item[: n + 1]] / mass[item[:n]]) for n in range(len(item))]
+        for item in items
     ]
-    return sum(losses) / len(losses)
+    return sum(sum(each) / len(each) for each in losses) / len(losses)
 
 
 @pytest.mark.parametrize("context", [1, 2, 3, 4, 5, 8])
@@ -154,9 +160,15 @@ def floor_by_beginnings(documents: list[str], context: int) -> float:
         ("abcdefgh", "abcdefgh", "abcdefgx", "abcd"),
     ],
 )
-def test_the_floor_is_the_entropy_of_the_next_token_given_its_beginning(documents, context):
-    items = prepare_items(Corpus("own", documents, "MIT", ""), context_length=context)
-    assert items.floor(context) == pytest.approx(floor_by_beginnings(documents, context))
+def test_the_floor_is_reached_by_heart_and_by_nothing_else(documents, context):
+    floor = prepare_items(Corpus("own", documents, "MIT", "")).floor(context)
+    best = Counter((*text, "end")[:context] for text in documents)
+    best = {item: count / len(item) for item, count in best.items()}
+    assert loss_by_beginnings(documents, context, best) == pytest.approx(floor, abs=1e-12)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        other = {item: weight * rng.lognormal(0, 0.3) for item, weight in best.items()}
+        assert loss_by_beginnings(documents, context, other) >= floor - 1e-12
 
 
 def test_one_item_alone_has_a_floor_of_0():

@@ -1,12 +1,13 @@
-"""What several lenses share: ranked tokens, positions of a probe, and bounded memory."""
+"""What several lenses share: ranked tokens, positions, families, and bounded memory."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from wordlm_core.errors import ConfigError, TextError
+from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.models.base import LanguageModel
+from wordlm_core.models.microgpt import MicroGPTModel
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 _GROUP_SIZE = 32
@@ -73,6 +74,28 @@ def position_in(probe: Probe, position: int) -> int:
     if not -length <= position < length:
         raise TextError(f"there is no position {position}: the text has {length} tokens")
     return position % length
+
+
+def require_microgpt(model: LanguageModel, why: str) -> MicroGPTModel:
+    """Return the model, if it is a microgpt.
+
+    Args:
+        model: Of any family.
+        why: Says in an error what only a microgpt can answer.
+
+    Raises:
+        CheckpointError: It is none.
+    """
+    if not isinstance(model, MicroGPTModel):
+        raise CheckpointError(f"{why}: choose a microgpt checkpoint")
+    return model
+
+
+def frozen(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Return a read-only copy: results are shared, and a view would keep the whole pass."""
+    own = np.array(values)
+    own.setflags(write=False)
+    return own
 
 
 def _candidates(

@@ -8,8 +8,8 @@ from jaxtyping import Float
 
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError
+from wordlm_core.lens._common import require_microgpt
 from wordlm_core.models.base import LanguageModel
-from wordlm_core.models.microgpt import MicroGPTModel
 
 # What rows and columns of a matrix stand for, and what it does; by the end of its name.
 _MEANINGS = {
@@ -100,8 +100,7 @@ def inventory(model: LanguageModel) -> tuple[Matrix, ...]:
     Raises:
         CheckpointError: It is no microgpt.
     """
-    if not isinstance(model, MicroGPTModel):
-        raise CheckpointError("the matrices are told apart by microgpt's names: choose a microgpt")
+    model = require_microgpt(model, "the matrices are told apart by microgpt's names")
     return tuple(
         Matrix(name, (rows, columns), rows * columns, *_MEANINGS[name.split(".")[-1]])
         for name, (rows, columns) in model.config.shapes.items()

@@ -4,26 +4,22 @@ The steps carry the lines of a plain Python program that computes them, number b
 lines are no decoration: with `HELPERS` before them they run, and the tests run them.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from wordlm_core.errors import CheckpointError, ConfigError, TextError
-from wordlm_core.lens._common import largest, position_in
-from wordlm_core.lens.ablation import kl_divergence
-from wordlm_core.models import base, microgpt
+from wordlm_core.errors import ConfigError
+from wordlm_core.lens._common import frozen, largest, position_in, require_microgpt
+from wordlm_core.models import base
 from wordlm_core.models.base import LanguageModel
 from wordlm_core.models.microgpt import Block, Forward, LayerPass, MicroGPTConfig, MicroGPTModel
 from wordlm_core.vocabulary import Probe
 
-Numbers = Sequence[int | float]
-
 LIKELIEST = 5
-HAND_KEYS, HAND_WIDTH, _HAND_LIMIT = 4, 4, 1000
+WALKED = "the walk follows the code of microgpt"
 
 HELPERS = """
 from math import exp, log
@@ -57,11 +53,13 @@ class Step:
     Attributes:
         name: In words; unique within its layer.
         symbol: The Python expression that holds the numbers once the line has run.
+        part: Of the model: `in`, `attention`, `MLP` or `out`.
         layer: Of the model, or None before the first and after the last one.
         code: The line or lines that compute it.
         why: What the step is good for, in one sentence.
         axes: Names of the axes of `values`.
         values: The numbers, read-only; the last axis is the vector.
+        unit: Of the numbers: `share`, `probability`, `nats`, or none.
         aside: Another number of the step, with its name: the scale of an rmsnorm, or how many
             units a relu leaves on.
         reads: Indices of the earlier steps whose numbers it uses.
@@ -69,11 +67,13 @@ class Step:
 
     name: str
     symbol: str
+    part: str
     layer: int | None
     code: str
     why: str
     axes: tuple[str, ...]
     values: Float[np.ndarray, "..."]
+    unit: str
     aside: tuple[str, float] | None
     reads: tuple[int, ...]
 
@@ -88,8 +88,8 @@ class Walk:
         steps: In the order of the code.
         probs: Probability of each next token; the index is the token's id.
         likeliest: Ids of the likeliest next tokens, by probability falling.
-        target: Id of the token that follows in the text, or None at its end.
-        loss: Minus the log of the target's probability, in nats; None without a target.
+        target: Id of the token that follows in the text; at its end, of the one that ends it.
+        loss: Minus the log of the target's probability, in nats.
     """
 
     unit: ClassVar[str] = "nats"
@@ -99,8 +99,13 @@ class Walk:
     steps: tuple[Step, ...]
     probs: Float[np.ndarray, " vocab"]
     likeliest: tuple[int, ...]
-    target: int | None
-    loss: float | None
+    target: int
+    loss: float
+
+    @property
+    def at_end(self) -> bool:
+        """Return whether nothing follows in the text: the target is that it ends here."""
+        return self.position + 1 == len(self.tokens)
 
     def find(self, name: str, layer: int | None = None) -> Step:
         """Return a step by its name and layer.
@@ -123,93 +128,37 @@ class Length:
     why: str
 
 
-@dataclass(frozen=True)
-class Swap:
-    """What another token at one place changed at a position: an intervention.
-
-    Attributes:
-        place: Where the token was changed.
-        before: Id that stood there.
-        after: Id that stands there now.
-        changes: Largest absolute change of each step's numbers, aligned with the steps of
-            `walk`, the loss left out: it compares with the next token, which the model does
-            not see.
-        probs_before: Of the next tokens.
-        probs_after: The same after the change.
-        kl: KL(before || after) in nats.
-    """
-
-    unit: ClassVar[str] = "nats"
-
-    place: int
-    before: int
-    after: int
-    changes: tuple[float, ...]
-    probs_before: Float[np.ndarray, " vocab"]
-    probs_after: Float[np.ndarray, " vocab"]
-    kl: float
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What W_O does at a position, by putting the identity in its place: an intervention.
-
-    Attributes:
-        layer: Whose W_O.
-        apart: What each head adds to the residual stream under the identity: its own slots.
-        mixed: What each head adds through the real W_O; the sum over heads is the update.
-        elsewhere: Share of the squared length of `mixed` outside the heads' own slots, or
-            None where all is zero.
-        probs: Of the next tokens, with the real W_O.
-        probs_identity: The same with the identity.
-        kl: KL(real || identity) in nats.
-    """
-
-    unit: ClassVar[str] = "nats"
-
-    layer: int
-    apart: Float[np.ndarray, "head d_model"]
-    mixed: Float[np.ndarray, "head d_model"]
-    elsewhere: float | None
-    probs: Float[np.ndarray, " vocab"]
-    probs_identity: Float[np.ndarray, " vocab"]
-    kl: float
-
-
-@dataclass(frozen=True)
-class HandAttention:
-    """One query over a few keys, small enough to check by hand.
-
-    Attributes:
-        query: q.
-        keys: One row a key.
-        values: One row a key.
-        dots: q.k.
-        scaled: q.k / sqrt(width).
-        powers: e to the (scaled - largest scaled): what the softmax adds up.
-        weights: Softmax of `scaled`.
-        parts: Each value times its weight.
-        output: The sum of the parts.
-    """
-
-    query: Float[np.ndarray, " width"]
-    keys: Float[np.ndarray, "key width"]
-    values: Float[np.ndarray, "key value"]
-    dots: Float[np.ndarray, " key"]
-    scaled: Float[np.ndarray, " key"]
-    powers: Float[np.ndarray, " key"]
-    weights: Float[np.ndarray, " key"]
-    parts: Float[np.ndarray, "key value"]
-    output: Float[np.ndarray, " value"]
-
-
-@base.quiet_overflow
-def walk(model: LanguageModel, probe: Probe, position: int) -> Walk:
+def walk(model: LanguageModel, probe: Probe, position: int, *, end_id: int) -> Walk:
     """Return every vector of the forward pass at one position, in the order of the code.
 
     The numbers are those of the whole text's forward pass; only the KV cache reaches beyond
     the position, to the ones before it. They say what is computed, not what the prediction
-    depends on: `swap` and `without_wo` change something and compute again.
+    depends on: `position_interventions` changes something and computes again.
+
+    Args:
+        model: A microgpt.
+        probe: The text.
+        position: From the left, or from the end where negative.
+        end_id: The vocabulary's; what the last position has to predict if the text ends there.
+
+    Raises:
+        CheckpointError: Another family, or numbers that overflow.
+        TextError: There is no such position.
+    """
+    steps = vectors(model, probe, position)
+    position = position_in(probe, position)
+    *before, logits, probabilities, _ = steps
+    target = int([*probe.ids, end_id][position + 1])
+    loss = float(-base.log_softmax(logits.values)[target])
+    last = _step(_LOSS, "out", None, (np.array([loss]), None), (len(before) + 1,))
+    probs = probabilities.values
+    likeliest = tuple(int(i) for i in largest(probs, LIKELIEST))
+    return Walk(probe.tokens, position, (*steps, last), probs, likeliest, target, loss)
+
+
+@base.quiet_overflow
+def vectors(model: LanguageModel, probe: Probe, position: int) -> tuple[Step, ...]:
+    """Return the walk without its loss: what there is before the next token is known.
 
     Args:
         model: A microgpt.
@@ -220,14 +169,11 @@ def walk(model: LanguageModel, probe: Probe, position: int) -> Walk:
         CheckpointError: Another family, or numbers that overflow.
         TextError: There is no such position.
     """
-    model = _require_microgpt(model)
+    model = require_microgpt(model, WALKED)
     position = position_in(probe, position)
     run = model.forward(probe.ids)
     logits = model.weights["lm_head"] @ run.out[position]
-    probs = _frozen(base.softmax(logits))
-    likeliest = tuple(int(i) for i in largest(probs, LIKELIEST))
-    target = int(probe.ids[position + 1]) if position + 1 < len(probe.ids) else None
-    loss = None if target is None else float(-base.log_softmax(logits)[target])
+    probs = base.softmax(logits)
     numbers = [
         *_numbers_before(model, run, position),
         *(
@@ -237,11 +183,9 @@ def walk(model: LanguageModel, probe: Probe, position: int) -> Walk:
         ),
         (logits, None),
         (probs, None),
-        (probs[list(likeliest)], None),
-        *([] if loss is None else [(np.array([loss]), None)]),
+        (probs[largest(probs, LIKELIEST)], None),
     ]
-    steps = _steps(_lines(model.config, loss is not None), numbers)
-    return Walk(probe.tokens, position, steps, probs, likeliest, target, loss)
+    return _steps(_lines(model.config), numbers)
 
 
 def lengths(config: MicroGPTConfig, position: int) -> tuple[Length, ...]:
@@ -283,134 +227,6 @@ def lengths(config: MicroGPTConfig, position: int) -> tuple[Length, ...]:
     )
 
 
-def swap(
-    model: LanguageModel, probe: Probe, position: int, *, place: int, replacement: int
-) -> Swap:
-    """Return what changes at a position when another token stands at a place.
-
-    An intervention: the whole model is computed again. A place after the position changes
-    nothing, exactly: keys and values of later positions never enter.
-
-    Args:
-        model: A microgpt.
-        probe: The text.
-        position: Where to look.
-        place: Where to change the token.
-        replacement: Id of the new token.
-
-    Raises:
-        CheckpointError: Another family, or numbers that overflow.
-        ConfigError: There is no such id.
-        TextError: There is no such position or place.
-    """
-    model = _require_microgpt(model)
-    place = position_in(probe, place)
-    if not 0 <= replacement < model.config.vocab_size:
-        raise ConfigError(
-            f"there is no token {replacement}: ids go from 0 to {model.config.vocab_size - 1}"
-        )
-    ids = probe.ids.copy()
-    ids[place] = replacement
-    before = walk(model, probe, position)
-    after = walk(model, replace(probe, ids=ids), position)
-    return Swap(
-        place,
-        int(probe.ids[place]),
-        replacement,
-        tuple(
-            float(np.abs(old.values - new.values).max())
-            for old, new in zip(before.steps, after.steps, strict=True)
-            if old.name != _LOSS.name
-        ),
-        before.probs,
-        after.probs,
-        float(kl_divergence(before.find("logits").values, after.find("logits").values)),
-    )
-
-
-@base.quiet_overflow
-def without_wo(model: LanguageModel, probe: Probe, position: int, *, layer: int = 0) -> Mixing:
-    """Return what a layer's heads write with and without W_O, and what that does.
-
-    Without it (the identity in its place, in this layer alone, at every position) a head can
-    write into its own slots of the residual stream only. The KL says what the trained
-    model loses; a model trained without W_O from the start would adapt.
-
-    Args:
-        model: A microgpt.
-        probe: The text.
-        position: Where to look.
-        layer: 0 and up.
-
-    Raises:
-        CheckpointError: Another family, or numbers that overflow.
-        ConfigError: There is no such layer.
-        TextError: There is no such position.
-    """
-    model = _require_microgpt(model)
-    position = position_in(probe, position)
-    config, weights, blocks = model.network
-    if not 0 <= layer < config.n_layer:
-        raise ConfigError(f"there is no layer {layer}: the model has {config.n_layer}")
-    identity = blocks[layer]._replace(wo=np.eye(config.d_model))
-    replaced = (*blocks[:layer], identity, *blocks[layer + 1 :])
-    run = model.forward(probe.ids)
-    other = microgpt.forward(microgpt.Network(config, weights, replaced), probe.ids)
-    logits = weights["lm_head"] @ run.out[position]
-    logits_identity = weights["lm_head"] @ other.out[position]
-    slots = np.repeat(np.eye(config.n_head), config.d_head, axis=1)
-    apart = slots * run.layers[layer].mixed[position]
-    mixed = apart @ blocks[layer].wo.T
-    total = float((mixed**2).sum())
-    return Mixing(
-        layer,
-        _frozen(apart),
-        _frozen(mixed),
-        float((mixed**2 * (1 - slots)).sum()) / total if total else None,
-        _frozen(base.softmax(logits)),
-        _frozen(base.softmax(logits_identity)),
-        float(kl_divergence(logits, logits_identity)),
-    )
-
-
-def hand_attention(
-    query: Numbers, keys: Sequence[Numbers], values: Sequence[Numbers]
-) -> HandAttention:
-    """Return attention of one query over a few keys, every number of the formula kept.
-
-    Args:
-        query: 1 to 4 numbers.
-        keys: 1 to 4 keys, as wide as the query.
-        values: One for each key, 1 to 4 numbers each.
-
-    Raises:
-        TextError: What is wrong, and what is expected.
-    """
-    _check_count(len(query), "the query", "numbers")
-    _check_count(len(keys), "the example", "keys", HAND_KEYS)
-    if len(values) != len(keys):
-        raise TextError(
-            f"each key needs one value: there are {len(keys)} keys, {len(values)} values"
-        )
-    for number, key in enumerate(keys):
-        if len(key) != len(query):
-            raise TextError(
-                f"key {number} has {len(key)} numbers and the query {len(query)}: q·k needs "
-                "equally many"
-            )
-    for number, value in enumerate(values):
-        _check_count(len(value), f"value {number}", "numbers")
-        if len(value) != len(values[0]):
-            raise TextError(f"value {number} is not as long as value 0: a sum needs equal lengths")
-    q, k, v = (_hand_numbers(each) for each in (query, keys, values))
-    dots = k @ q
-    scaled = dots / math.sqrt(len(q))
-    weights = base.softmax(scaled)
-    parts = weights[:, None] * v
-    powers = np.exp(scaled - base.peak(scaled))
-    return HandAttention(q, k, v, dots, scaled, powers, weights, parts, parts.sum(axis=0))
-
-
 # -- the lines of the program, in order
 
 
@@ -428,6 +244,7 @@ class _Line:
     axes: tuple[str, ...]
     reads: tuple[str, ...] = ()
     aside: str = ""
+    unit: str = ""
 
 
 _RMSNORM = "scale = (dot(x, x) / len(x) + 1e-5) ** -0.5\n{out} = [scale * n for n in x]"
@@ -443,36 +260,39 @@ _POSITION = _Line(
     "position embedding",
     "p",
     "p = wpe[place]",
-    "Looks up the row of the place, because attention alone cannot tell one order from another.",
+    "Looks up the row of the place, because one layer of attention mixes what came before in "
+    "whatever order it stood.",
     ("d_model",),
 )
-_NO_POSITION = _Line(
-    "position embedding",
-    "p",
-    "p = [0.0] * len(t)",
-    "Left out: this model was trained without positions, so its wpe is never added.",
+_POSITION_DEEP = replace(
+    _POSITION,
+    why="Looks up the row of the place, so that the first layer knows the order too: later "
+    "layers could tell something of it from how much each position has seen.",
+)
+_NO_POSITION = replace(
+    _POSITION,
+    code="p = [0.0] * len(t)",
+    why="Left out: this model was trained without positions, so its wpe is never added.",
+)
+_SUM = _Line(
+    "sum",
+    "x",
+    "x = add(t, p)",
+    "Puts what the token is and where it stands into one vector.",
     ("d_model",),
+    ("t", "p"),
 )
-_BEFORE = (
-    _Line(
-        "sum",
-        "x",
-        "x = add(t, p)",
-        "Puts what the token is and where it stands into one vector.",
-        ("d_model",),
-        ("t", "p"),
-    ),
-    _Line(
-        "rmsnorm",
-        "x",
-        _RMSNORM.replace("{out}", "x"),
-        "Scales the vector so that the mean of its squares is 1: a size the layers can count on.",
-        ("d_model",),
-        ("x",),
-        "scale",
-    ),
+_NO_SUM = replace(_SUM, why="Adds zeros: without positions it holds what the token is alone.")
+_FIRST_RMSNORM = _Line(
+    "rmsnorm",
+    "x",
+    _RMSNORM.replace("{out}", "x"),
+    "Scales the vector so that the mean of its squares is 1: a size the layers can count on.",
+    ("d_model",),
+    ("x",),
+    "scale",
 )
-_LAYER = (
+_ATTENTION = (
     _Line(
         "rmsnorm before attention",
         "h",
@@ -531,6 +351,7 @@ _LAYER = (
         "Turns each head's scores into shares that add up to 1.",
         ("head", "position"),
         ("scores",),
+        unit="share",
     ),
     _Line(
         "head outputs",
@@ -566,6 +387,8 @@ _LAYER = (
         ("d_model",),
         ("x", "o"),
     ),
+)
+_MLP = (
     _Line(
         "rmsnorm before the MLP",
         "h",
@@ -626,6 +449,7 @@ _AFTER = (
         "Turns the logits into probabilities, which add up to 1.",
         ("vocab",),
         ("logits",),
+        unit="probability",
     ),
     _Line(
         "likeliest next tokens",
@@ -634,27 +458,37 @@ _AFTER = (
         "The prediction of this position: the next token is drawn by these probabilities.",
         ("rank",),
         ("probs",),
+        unit="probability",
     ),
 )
 _LOSS = _Line(
     "loss",
     "[loss]",
     "loss = -log(probs[target])",
-    "How surprised the model is by the token that does follow: 0 if it was sure of it.",
+    "How surprised the model is by the token that follows: 0 if it was sure of it.",
     ("loss",),
     ("probs",),
+    unit="nats",
 )
 
 
-def _lines(config: MicroGPTConfig, target: bool) -> Iterator[tuple[_Line, int | None]]:
-    """Yield every line with its layer."""
-    for line in (_EMBEDDING, _POSITION if config.positions else _NO_POSITION, *_BEFORE):
-        yield line, None
+_Placed = tuple[_Line, str, int | None]
+
+
+def _lines(config: MicroGPTConfig) -> Iterator[_Placed]:
+    """Yield every line up to the prediction with its part and layer."""
+    if not config.positions:
+        place, added = _NO_POSITION, _NO_SUM
+    else:
+        place, added = _POSITION if config.n_layer == 1 else _POSITION_DEEP, _SUM
+    for line in (_EMBEDDING, place, added, _FIRST_RMSNORM):
+        yield line, "in", None
     for layer in range(config.n_layer):
-        for line in _LAYER:
-            yield line, layer
-    for line in (*_AFTER, *([_LOSS] if target else [])):
-        yield line, None
+        for part, lines in (("attention", _ATTENTION), ("MLP", _MLP)):
+            for line in lines:
+                yield line, part, layer
+    for line in _AFTER:
+        yield line, "out", None
 
 
 # -- the numbers, from the fast forward pass
@@ -700,60 +534,35 @@ def _joined(by_head: Float[np.ndarray, "head pos d_head"]) -> Float[np.ndarray, 
     return by_head.swapaxes(0, 1).reshape(by_head.shape[1], -1)
 
 
-def _steps(
-    lines: Iterator[tuple[_Line, int | None]], numbers: Sequence[_Numbers]
-) -> tuple[Step, ...]:
+def _steps(lines: Iterator[_Placed], numbers: Sequence[_Numbers]) -> tuple[Step, ...]:
     steps: list[Step] = []
     latest: dict[str, int] = {}
-    for (line, layer), (values, aside) in zip(lines, numbers, strict=True):
-        symbol = _filled(line.symbol, layer)
-        step = Step(
-            name=line.name,
-            symbol=symbol,
-            layer=layer,
-            code=_filled(line.code, layer),
-            why=line.why,
-            axes=line.axes,
-            values=_frozen(values),
-            aside=None if aside is None else (line.aside, aside),
-            reads=tuple(latest[_filled(read, layer)] for read in line.reads),
-        )
-        latest[symbol] = len(steps)
+    for (line, part, layer), found in zip(lines, numbers, strict=True):
+        reads = tuple(latest[_filled(read, layer)] for read in line.reads)
+        step = _step(line, part, layer, found, reads)
+        latest[step.symbol] = len(steps)
         steps.append(step)
     return tuple(steps)
 
 
+def _step(
+    line: _Line, part: str, layer: int | None, found: _Numbers, reads: tuple[int, ...]
+) -> Step:
+    values, aside = found
+    return Step(
+        name=line.name,
+        symbol=_filled(line.symbol, layer),
+        part=part,
+        layer=layer,
+        code=_filled(line.code, layer),
+        why=line.why,
+        axes=line.axes,
+        values=frozen(values),
+        unit=line.unit,
+        aside=None if aside is None else (line.aside, aside),
+        reads=reads,
+    )
+
+
 def _filled(template: str, layer: int | None) -> str:
     return template.replace("{i}", str(layer))
-
-
-# -- parts
-
-
-def _require_microgpt(model: LanguageModel) -> MicroGPTModel:
-    if not isinstance(model, MicroGPTModel):
-        raise CheckpointError(
-            "the walk follows the code of microgpt: choose a microgpt checkpoint for it"
-        )
-    return model
-
-
-def _frozen(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """Return a read-only copy: results are shared, and a view would keep the whole pass."""
-    own = np.array(values)
-    own.setflags(write=False)
-    return own
-
-
-def _check_count(count: int, what: str, of: str, most: int = HAND_WIDTH) -> None:
-    if not 1 <= count <= most:
-        raise TextError(f"{what} can have 1 to {most} {of}, not {count}")
-
-
-def _hand_numbers(rows: Sequence[Any]) -> Float[np.ndarray, "..."]:
-    numbers = np.array(rows, dtype=np.float64)
-    if not (np.abs(numbers) <= _HAND_LIMIT).all():  # NaN is not, either
-        raise TextError(
-            f"the numbers have to lie between -{_HAND_LIMIT:,} and {_HAND_LIMIT:,} here"
-        )
-    return numbers

@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
+from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import ConfigError
 from wordlm_core.lens._common import TokenProb, texts_at_once, top_probs
 from wordlm_core.models.base import LanguageModel, check_sizes, peak, softmax
+from wordlm_core.text import BOS
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 MAX_TOKENS, MAX_SAMPLES, MAX_DRAWS = 10_000, 10_000, 100_000
@@ -199,6 +201,23 @@ def generate(  # noqa: PLR0913 (one keyword a control)
     for first in range(0, samples, size):
         drawn += _draw_together(plan, generators[first : first + size])
     return tuple(_sample(ids, vocabulary) for ids in drawn)
+
+
+def seen_in_training(checkpoint: Checkpoint, probe: Probe | None, sample: Sample) -> bool | None:
+    """Return whether a text and its continuation together stand in the training list.
+
+    None where the file keeps no list, the sample was cut at its length, or the text's
+    beginning was cut off.
+    """
+    if not sample.ended or (probe is not None and probe.dropped):
+        return None
+    return checkpoint.has_seen(whole_text(checkpoint.vocabulary, probe, sample))
+
+
+def whole_text(vocabulary: Vocabulary, probe: Probe | None, sample: Sample) -> str:
+    """Return a text and its continuation as one item."""
+    begun = () if probe is None else probe.tokens[probe.tokens[:1] == (BOS,) :]
+    return vocabulary.joined([*begun, *sample.tokens])
 
 
 @dataclass(frozen=True)

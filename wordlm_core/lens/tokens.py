@@ -11,10 +11,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from wordlm_core.errors import CheckpointError
 from wordlm_core.gpt_trainer import loss_of
+from wordlm_core.lens._common import require_microgpt
 from wordlm_core.models.base import LanguageModel
-from wordlm_core.models.microgpt import MicroGPTModel
 from wordlm_core.text import visible
 from wordlm_core.vocabulary import Vocabulary
 
@@ -157,8 +156,7 @@ def losses(model: LanguageModel, table: TokenTable) -> Float[np.ndarray, " targe
     Raises:
         CheckpointError: A word model is asked, which was trained on its last position alone.
     """
-    if not isinstance(model, MicroGPTModel):
-        raise CheckpointError("only microgpt predicts at every position: choose a microgpt")
+    model = require_microgpt(model, "only microgpt predicts at every position")
     ids = [token.id for token in table.tokens if token.id is not None]
     if table.strange:
         return np.zeros(0)

@@ -12,7 +12,8 @@ from jaxtyping import Float
 from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.gpt_trainer import loss_of
-from wordlm_core.lens.training_step import as_microgpt, document
+from wordlm_core.lens._common import require_microgpt
+from wordlm_core.lens.training_step import document
 from wordlm_core.lens.trajectory import Trajectory, trajectory
 from wordlm_core.vocabulary import Probe, Vocabulary
 
@@ -20,6 +21,7 @@ AVERAGE_OVER, LAST = 50, 100
 _MOST_TOKENS = 60  # on a map
 _MOST_POSITIONS, _MOST_CELLS = 32, 200_000  # of attention through training
 _VOWELS = frozenset("aeiou")
+_WHY = "training is looked back on for microgpt alone"
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def through_training(
         CheckpointError: It is no microgpt, or stores whole weights at no step.
         ConfigError: There is no such layer.
     """
-    config = as_microgpt(checkpoint.model).config
+    config = require_microgpt(checkpoint.model, _WHY).config
     if not 0 <= layer < config.n_layer:
         raise ConfigError(f"there is no layer {layer}: the model has {config.n_layer}")
     if not checkpoint.whole_steps:
@@ -128,11 +130,11 @@ def through_training(
     losses: list[float] = []
     attention: list[Float[np.ndarray, "head query key"]] = []
     for label in labels:
-        model = as_microgpt(checkpoint.model_at(label))
+        model = require_microgpt(checkpoint.model_at(label), _WHY)
         losses.append(float(loss_of(model.network, ids).mean()))
         attention.append(model.forward(ids[:length]).layers[layer].attention)
     return Through(
-        tokens=probe.tokens[:length],
+        tokens=tuple(vocabulary.itos[i] for i in ids[:length]),
         steps=tuple(map(step_number, labels)),
         losses=np.array(losses),
         attention=np.stack(attention),

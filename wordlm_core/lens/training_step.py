@@ -9,16 +9,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from wordlm_core.corpora import Corpus
-from wordlm_core.errors import CheckpointError, ConfigError
+from wordlm_core.errors import ConfigError
 from wordlm_core.gpt_trainer import BETA1, BETA2, Adam, loss_of
 from wordlm_core.items import prepare_items
+from wordlm_core.lens._common import require_microgpt
 from wordlm_core.models import microgpt
-from wordlm_core.models.base import LanguageModel, log_softmax
-from wordlm_core.models.microgpt import MicroGPTModel
+from wordlm_core.models.base import LanguageModel, count_parameters, log_softmax
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 RATE = 0.01
 MOST_STEPS, MOST_NAMES = 200, 40
+MOST_WORK = 25_000_000  # parameters x steps of `zeroing`: seconds
+_EVERY = 5
+_WHY = "a training step is taken apart for microgpt alone"
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,8 @@ class TrainingStep:
         uniform: ln(vocab_size), the loss of a model that finds all tokens equally likely.
         earlier: The mean loss of each text before, when its own step began.
         matrices: The gradient of `loss` by every matrix, in state order.
-        parameters: The row of wte that belongs to the first token after `<BOS>`, then of
-            every matrix the entry with the largest gradient.
+        row: The row of wte that belongs to the first token after `<BOS>`.
+        largest: Of every matrix the entry with the largest gradient, in state order.
         forward_after: Every prediction after the step.
         loss_after: Their mean loss.
     """
@@ -121,7 +124,8 @@ class TrainingStep:
     uniform: float
     earlier: tuple[float, ...]
     matrices: tuple[Matrix, ...]
-    parameters: tuple[Parameter, ...]
+    row: tuple[Parameter, ...]
+    largest: tuple[Parameter, ...]
     forward_after: tuple[Prediction, ...]
     loss_after: float
 
@@ -168,6 +172,11 @@ def training_step(
     matrices = _matrices(pupil)
     pupil.move()
     after = _predictions(pupil.network, vocabulary, ids)
+    first = next(int(token_id) for token_id in ids if token_id != vocabulary.bos_id)
+    width = pupil.config.d_model
+    largest = {name: int(np.abs(g).argmax()) for name, g in pupil.of_weights.weights.items()}
+    chosen = [*(("wte", first * width + column) for column in range(width)), *largest.items()]
+    moved = _parameters(pupil, before, vocabulary, chosen)
     return TrainingStep(
         number=pupil.number,
         rate=rate,
@@ -176,7 +185,8 @@ def training_step(
         uniform=math.log(len(vocabulary)),
         earlier=tuple(losses),
         matrices=matrices,
-        parameters=_parameters(pupil, before, vocabulary, ids),
+        row=moved[:width],
+        largest=moved[width:],
         forward_after=after,
         loss_after=float(loss_of(pupil.network, ids).mean()),
     )
@@ -186,12 +196,12 @@ def training_step(
 class Zeroing:
     """The same training twice: the gradient zeroed before every step, and never.
 
-    Losses are means over the items, each item's own mean counting the same; the first is
-    that of the untouched weights.
+    Losses are means over the items, each item's own mean counting the same.
 
     Attributes:
-        zeroed: After each step, as it should be.
-        kept: After each step, where each new gradient is added to all earlier ones.
+        steps: How many steps were taken when a loss was measured, from 0 to all.
+        zeroed: The losses as they should be.
+        kept: The losses where each new gradient is added to all earlier ones.
         zeroed_norms: Length of the gradient that Adam was given at each step.
         kept_norms: The same without zeroing.
         floor: `Items.floor` of the list.
@@ -199,8 +209,9 @@ class Zeroing:
 
     unit: ClassVar[str] = "nats"
 
-    zeroed: Float[np.ndarray, " steps_and_start"]
-    kept: Float[np.ndarray, " steps_and_start"]
+    steps: tuple[int, ...]
+    zeroed: Float[np.ndarray, " measured"]
+    kept: Float[np.ndarray, " measured"]
     zeroed_norms: Float[np.ndarray, " steps"]
     kept_norms: Float[np.ndarray, " steps"]
     floor: float
@@ -228,7 +239,8 @@ def zeroing(
 
     Raises:
         CheckpointError: The model is no microgpt.
-        ConfigError: The rate, or the number of steps or items, is out of range.
+        ConfigError: The rate, or the number of steps or items, is out of range, or the model is
+            so large that it would take more than `MOST_WORK`.
         CorpusError: There is no item.
         TextError: An item cannot be read.
     """
@@ -236,6 +248,12 @@ def zeroing(
         raise ConfigError(f"the number of steps must be 1 to {MOST_STEPS}, not {steps}")
     if len(names) > MOST_NAMES:
         raise ConfigError(f"a short list has up to {MOST_NAMES} items, not {len(names)}")
+    numbers = count_parameters(model.weights)
+    if numbers * steps > MOST_WORK:
+        raise ConfigError(
+            f"{steps} steps of {numbers:,} numbers each are more than is trained here: choose a "
+            f"model of up to {MOST_WORK // steps:,}"
+        )
     context = model.config.context_length
     items = prepare_items(
         Corpus("a typed list", tuple(names), "unknown", "typed"),
@@ -243,28 +261,16 @@ def zeroing(
         context_length=context,
         vocabulary=vocabulary,
     )
-    documents = [items.ids(document) for document in items.documents]
-    zeroed = _train(_Pupil(model, rate), documents, steps, zero=True)
-    kept = _train(_Pupil(model, rate), documents, steps, zero=False)
-    return Zeroing(zeroed[0], kept[0], zeroed[1], kept[1], items.floor(context))
-
-
-def as_microgpt(model: LanguageModel) -> MicroGPTModel:
-    """Return the model, if it is a microgpt.
-
-    Raises:
-        CheckpointError: It is not.
-    """
-    if not isinstance(model, MicroGPTModel):
-        raise CheckpointError(
-            "a training step is taken apart for microgpt alone: open one of its checkpoints"
-        )
-    return model
+    documents = [items.vocabulary.document(document) for document in items.documents]
+    measured = (*range(0, steps, _EVERY), steps)
+    zeroed = _train(_Pupil(model, rate), documents, measured, zero=True)
+    kept = _train(_Pupil(model, rate), documents, measured, zero=False)
+    return Zeroing(measured, zeroed[0], kept[0], zeroed[1], kept[1], items.floor(context))
 
 
 def document(probe: Probe, vocabulary: Vocabulary) -> Int[np.ndarray, " pos"]:
-    """Return a text as training reads it: with the token that ends a document."""
-    return np.append(probe.ids, vocabulary.end_id)
+    """Return a text as training reads it: from its beginning to the token that ends it."""
+    return np.array([*probe.cut_off, *probe.ids, vocabulary.end_id])
 
 
 # -- parts
@@ -276,7 +282,7 @@ class _Pupil:
     def __init__(self, model: LanguageModel, rate: float) -> None:
         if not 0 < rate <= 1:  # NaN is neither
             raise ConfigError(f"the learning rate must be above 0 and at most 1, not {rate}")
-        self.config, self.rate, self.number = as_microgpt(model).config, rate, 0
+        self.config, self.rate, self.number = require_microgpt(model, _WHY).config, rate, 0
         weights = [model.weights[name].ravel() for name in self.config.shapes]
         self.flat = np.concatenate(weights).astype(np.float64)
         self.network = microgpt.as_network(self.config, self.flat)
@@ -295,21 +301,26 @@ class _Pupil:
 
 
 def _train(
-    pupil: _Pupil, documents: Sequence[Int[np.ndarray, " _"]], steps: int, *, zero: bool
-) -> tuple[Float[np.ndarray, " steps_and_start"], Float[np.ndarray, " steps"]]:
+    pupil: _Pupil,
+    documents: Sequence[Int[np.ndarray, " _"]],
+    measured: Sequence[int],
+    *,
+    zero: bool,
+) -> tuple[Float[np.ndarray, " measured"], Float[np.ndarray, " steps"]]:
     def loss() -> float:
         return float(np.mean([loss_of(pupil.network, ids).mean() for ids in documents]))
 
     losses, norms = [loss()], []
     before = np.zeros_like(pupil.gradient)
-    for step in range(steps):
+    for step in range(measured[-1]):
         pupil.read(documents[step % len(documents)])  # overwrites, which is to zero and add
         if not zero:
             pupil.gradient += before
             before[:] = pupil.gradient
         norms.append(float(np.linalg.norm(pupil.gradient)))
         pupil.move()
-        losses.append(loss())
+        if pupil.number in measured:
+            losses.append(loss())
     return np.array(losses), np.array(norms)
 
 
@@ -349,9 +360,9 @@ def _parameters(
     pupil: _Pupil,
     before: Float[np.ndarray, " n"],
     vocabulary: Vocabulary,
-    ids: Int[np.ndarray, " pos"],
+    chosen: Sequence[tuple[str, int]],
 ) -> tuple[Parameter, ...]:
-    first = next(int(token_id) for token_id in ids if token_id != vocabulary.bos_id)
+    """Return the chosen numbers: each a matrix, and the place in it counted row by row."""
     adam, shapes = pupil.adam, pupil.config.shapes
     columns = {
         "before": before,
@@ -363,13 +374,7 @@ def _parameters(
         "update": pupil.flat - before,
         "after": pupil.flat,
     }
-    width = pupil.config.d_model
-    chosen = [("wte", first * width + column) for column in range(width)]
     starts = dict(zip(shapes, np.cumsum([0, *map(math.prod, shapes.values())]), strict=False))
-    chosen += [
-        (name, int(np.abs(gradient).argmax()))
-        for name, gradient in pupil.of_weights.weights.items()
-    ]
 
     def parameter(name: str, place: int) -> Parameter:
         row, column = divmod(place, shapes[name][1])

@@ -3,7 +3,7 @@
 A family's module offers a model class (see `base.LanguageModel`) as `MODEL`; `KINDS`, the
 checkpoint kinds that are its; `DEFAULTS`, its training settings where they differ; and the
 functions `config_for`, `build`, `initial_weights`, with `training_hidden` (word models) or
-`forward` and `backward` (microgpt) for the trainers.
+`forward` and `backward` (microgpt) for the trainer.
 """
 
 import importlib

@@ -17,7 +17,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -395,10 +395,14 @@ def _layer(
     )
 
 
-@lru_cache(maxsize=64)
 def future(length: int) -> Float[np.ndarray, "query key"]:
     """Return 0 where a query may look and -inf at the keys after it."""
-    mask = np.triu(np.full((length, length), -np.inf), k=1)
+    return _mask(1 << (length - 1).bit_length())[:length, :length]
+
+
+@cache  # one a power of two: together less than two of the largest
+def _mask(size: int) -> Float[np.ndarray, "query key"]:
+    mask = np.triu(np.full((size, size), -np.inf), k=1)
     mask.setflags(write=False)
     return mask
 
