@@ -17,7 +17,7 @@ from wordlm_core.checkpoint import Checkpoint, step_number
 from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.lens import ablation
 from wordlm_core.lens.ablation import AblationResult
-from wordlm_core.text import SPECIALS, UNK, visible
+from wordlm_core.text import BOS, SPECIALS, UNK, visible
 from wordlm_core.vocabulary import Probe, Vocabulary
 
 PRESETS = (
@@ -58,7 +58,7 @@ def checkpoint(family: str | None = None) -> Checkpoint:
         )
     names = [entry.name for entry in loaded]
     default = loaded.index(best_checkpoint(family))
-    return loaded[choose(st.selectbox, "Checkpoint", "checkpoint", names, default)]
+    return loaded[choose(st.selectbox, "Checkpoint", "checkpoint", names, default, by_label=True)]
 
 
 def best_checkpoint(family: str | None = None) -> Checkpoint:
@@ -66,11 +66,12 @@ def best_checkpoint(family: str | None = None) -> Checkpoint:
     return min(_of_family(family), key=_plainness)
 
 
-def opening(family: str | None = None) -> tuple[Any, View]:
+def opening(family: str | None = None, *, begin: bool = False) -> tuple[Any, View]:
     """Draw what a page about one text begins with: checkpoint and step beside the sentence.
 
     Args:
         family: Offer only this family's checkpoints.
+        begin: Whether a model of characters may begin from nothing.
 
     Returns:
         The pickers' column, for a page's own, and the view that was chosen.
@@ -80,7 +81,7 @@ def opening(family: str | None = None) -> tuple[Any, View]:
         chosen = checkpoint(family)
         at = step(chosen)
     with text:
-        read = probe(chosen)
+        read = probe(chosen, begin=begin)
     return pickers, state.view(chosen, at, read)
 
 
@@ -100,8 +101,12 @@ def dimensions() -> int:
     return 2 + choose(st.segmented_control, "Map", "map", ("2-D", "3-D"))
 
 
-def probe(of: Checkpoint) -> Probe:
+def probe(of: Checkpoint, *, begin: bool = False) -> Probe:
     """Read a typed sentence, which answers while it is being typed, or a preset.
+
+    Args:
+        of: Its vocabulary reads the text.
+        begin: Whether an empty text means `<BOS>` alone, for a model of characters.
 
     Raises:
         TextError: Nothing was typed.
@@ -111,9 +116,14 @@ def probe(of: Checkpoint) -> Probe:
     state.turn("text", of.vocabulary.tokenizer, texts[0])
     hint = "Type a few words" if of.vocabulary.unit == "word" else "Type a name"
     typed = box("Probe sentence", "text", texts[0], limit, hint)
+    begin = begin and of.vocabulary.tokenizer == "char"
+    if begin:
+        texts, labels = ["", *texts], [f"from {BOS}", *labels]
     offer("Try one of these", "preset", texts, fill("text"), labels, lit=typed)
     if len(typed) == limit:
         layout.note(f"The box holds {limit:,} characters; what came after was cut off.")
+    if begin and not typed.strip():
+        return of.vocabulary.beginning()
     read = of.vocabulary.probe(typed, of.model.config.context_length)
     layout.note(*_remarks(read, of.model.config.context_length))
     return read
@@ -463,14 +473,16 @@ def choose(
     key: str,
     labels: Sequence[str],
     default: int = 0,
+    *,
+    by_label: bool = False,
     **options: Any,
 ) -> int:
-    """Draw a choice of positions that is kept and bound to the address."""
-    changed = state.settle(key, labels, default)
+    """Draw a choice of positions that is kept and bound to the address; see `state.settle`."""
+    changed = state.settle(key, labels, default, by_label=by_label)
     start = {st.selectbox: "index", st.select_slider: "value"}.get(widget, "default")
     if start == "default":
         options["required"] = True
-    chosen: int = widget(
+    chosen: int | None = widget(
         title,
         range(len(labels)),
         format_func=labels.__getitem__,
@@ -480,6 +492,8 @@ def choose(
         **{start: default},
         **options,
     )
+    if chosen is None:  # a link with an empty parameter chooses nothing
+        chosen = default
     state.remember(key, labels, chosen, default)
     layout.note(*([changed] if changed else []))
     return chosen
@@ -558,7 +572,7 @@ def _window(of: Checkpoint) -> int:
 
 
 def _test_loss(of: Checkpoint) -> float:
-    loss = of.metadata.get("metrics", {}).get("test_loss")
+    loss = of.section("metrics").get("test_loss")
     return loss if isinstance(loss, float) else math.inf
 
 

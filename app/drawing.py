@@ -95,9 +95,6 @@ def samples(of: View, options: dict[str, Any], length: int) -> tuple[tuple[Sampl
 
 def corpus_counts(of: View, top: int) -> Receipt | None:
     """Look up what followed the text's last words in training; without counts, say so."""
-    if of.vocabulary.unit != "word":
-        layout.help_line("Pairs and triples are counted of words only.")
-        return None
     grams = state.library().ngrams
     if grams is None:
         layout.help_line(

@@ -1,22 +1,19 @@
 """Predictions, what came of them, and the table of runs as files. No Streamlit."""
 
-import csv
-import io
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from app.exports import csv_text, json_text
+from wordlm_core import typed
 from wordlm_core.errors import TextError
 from wordlm_core.experiment import SAME_WITHIN, SAMPLES, SEEDS, Draw, Experiment, Result
 
 DOWN, SAME, UP = range(3)
 DIRECTIONS = ("goes down", "stays the same", "goes up")
 MOST_NATS = 100.0
-# What a spreadsheet would take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NAMES = {
     "data": "data",
     "steps": "steps",
@@ -28,7 +25,6 @@ _NAMES = {
     "seed": "seed",
     "context": "context",
 }
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[,.'\u2019_\s](?=\d{3}(?!\d))")
 
 
 @dataclass(frozen=True)
@@ -115,14 +111,14 @@ class Run:
         return self.prediction.count == self.result.parameters
 
 
-def parse_size(typed: str) -> float:
+def parse_size(text: str) -> float:
     """Return a typed number of nats.
 
     Raises:
         TextError: It is none.
     """
     try:
-        size = float(typed.strip().replace(",", "."))
+        size = float(text.strip().replace(",", "."))
     except ValueError:
         size = math.nan
     if not 0 < size <= MOST_NATS:
@@ -130,16 +126,16 @@ def parse_size(typed: str) -> float:
     return size
 
 
-def parse_count(typed: str) -> int:
-    """Return a typed number of parameters; signs between groups of three digits may stand.
+def parse_count(text: str) -> int:
+    """Return a typed number of parameters.
 
     Raises:
         TextError: It is none.
     """
-    digits = _BETWEEN_DIGITS.sub("", typed.strip())
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        raise TextError("the number of parameters is a whole number, like 1,234")
-    return int(digits)
+    try:
+        return typed.count(text)
+    except TextError as error:
+        raise TextError("the number of parameters is a whole number, like 1,234") from error
 
 
 def changes(experiment: Experiment, baseline: Experiment) -> list[str]:
@@ -197,16 +193,14 @@ def verdict(run: Run) -> list[str]:
 
 
 def runs_csv(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
-    """Return one row a run; text that a spreadsheet would compute is quoted by an apostrophe."""
+    """Return one row a run."""
     heads = (
         *("run", "experiment", *_NAMES.values(), "sampling", "parameters", "loss_last_200"),
         *("baseline_loss", "change", "lowest_change", "highest_change", "seconds", "stopped"),
         *("predicted_direction", "predicted_change", "predicted_parameters", "hypothesis"),
         *("explanation", "samples"),
     )
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(heads)
+    rows: list[tuple[object, ...]] = []
     for run in runs:
         settings, made, guess = asdict(run.experiment), run.result, run.prediction
         low, high = (min(run.changes), max(run.changes)) if run.changes else (None, None)
@@ -220,8 +214,10 @@ def runs_csv(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
                 " ".join(each.text for drawn in made.samples for each in drawn),
             ),
         )
-        writer.writerow([_cell(value) for value in row])
-    return file.getvalue()
+        rows.append(row)
+    return csv_text(
+        heads, rows, typed=("experiment", "data", "hypothesis", "explanation", "samples")
+    )
 
 
 def runs_json(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
@@ -240,7 +236,7 @@ def runs_json(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
         }
         for run in runs
     ]
-    return json.dumps({"runs": told}, ensure_ascii=False, allow_nan=False)
+    return json_text({"runs": told})
 
 
 def report(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
@@ -326,8 +322,3 @@ def _change(run: Run) -> str:
 
 def _right(right: bool) -> str:
     return "right" if right else "wrong"
-
-
-def _cell(value: object) -> object:
-    risky = isinstance(value, str) and value.startswith(_FORMULA)
-    return f"'{value}" if risky else value

@@ -7,8 +7,10 @@ import csv
 import html
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,14 @@ from wordlm_core.lens.neighbours import NeighbourHistory, Neighbours
 from wordlm_core.lens.sampling import Distribution, Sample
 from wordlm_core.lens.trajectory import Trajectory
 from wordlm_core.vocabulary import Probe
+
+# What a spreadsheet takes for a formula, and what begins like one but is only a number.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[-+]?[0-9.,]*[0-9]%?")
+# What Markdown would read as something else than itself: anywhere, and at a line's beginning.
+_SIGN = re.compile(r"[\\`*_\[\]<>#$~|&]|^[-+=]")
+_ENUMERATION = re.compile(r"^(\d+)([.)])")
+_LINE_END = re.compile(r"\r\n?|\n")
 
 
 def attention_csv(result: AttentionResult) -> str:
@@ -181,15 +191,54 @@ def notebook(title: str, question: str, caveat: str, code: str) -> str:
     )
 
 
-def csv_text(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV, whatever page it is of."""
+def csv_text(
+    heads: Sequence[str], rows: Iterable[Sequence[Any]], *, typed: Sequence[str] = ()
+) -> str:
+    """Return a table as CSV, whatever page it is of.
+
+    Args:
+        heads: Column titles.
+        rows: Cells.
+        typed: Titles of the columns that hold what people typed: an apostrophe stands before
+            what a spreadsheet would compute there. Tokens and numbers of a model stay as they are.
+    """
+    guarded = [head in typed for head in heads]
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    writer = csv.writer(file)  # its line ends make it quote a cell that holds one of their signs
     writer.writerow(heads)
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(
+            [_guarded(cell) if guard else cell for cell, guard in zip(row, guarded, strict=True)]
+        )
     return file.getvalue()
 
 
 def json_text(data: dict[str, Any]) -> str:
     """Return data as JSON, which holds no NaN."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def markdown_quote(text: str) -> list[str]:
+    """Return typed text as the lines of a quotation, which Markdown draws letter for letter."""
+    if not text.strip():
+        return ["> *nothing yet*"]
+    lines = [markdown_line(line) for line in _LINE_END.split(text)]
+    # A backslash breaks a line where another one follows it; anywhere else it would be drawn.
+    breaks = ["\\" if here and after else "" for here, after in pairwise([*lines, ""])]
+    return [f"> {line}{end}" for line, end in zip(lines, breaks, strict=True)]
+
+
+def markdown_line(line: str) -> str:
+    """Return a line so that Markdown draws every sign of it, and the blanks it begins with."""
+    shown = line.strip()
+    inside = _SIGN.sub(r"\\\g<0>", shown)
+    indent = "&nbsp;" * (len(line) - len(line.lstrip())) if shown else ""
+    return indent + _ENUMERATION.sub(r"\1\\\2", inside)
+
+
+# -- parts
+
+
+def _guarded(cell: object) -> object:
+    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if risky else cell

@@ -115,9 +115,23 @@ def unreadable(reasons: Mapping[str, str]) -> None:
         table(("file", "reason"), rows, words=(0, 1), label="Unreadable files")
 
 
-def page_link(file: str, label: str, icon: str) -> None:
-    """Link to the page of a file in `pages/`."""
-    st.page_link(str(settings.ROOT / "pages" / file), label=label, icon=icon)
+def page_link(file: str, label: str, icon: str, asked: Mapping[str, str] | None = None) -> None:
+    """Link to the page of a file in `pages/`, perhaps with parameters of its address."""
+    path = str(settings.ROOT / "pages" / file)
+    st.page_link(path, label=label, icon=icon, query_params=dict(asked) if asked else None)
+
+
+def onward(links: Sequence[tuple[str, str, str]], views: Sequence[tuple[str, str, str]]) -> None:
+    """Draw where a page leads: links of file, label and icon, and other views of its model."""
+    opened = state.shown("checkpoint")
+    with st.container(horizontal=True, gap="small", key="onward"):
+        for file, label, icon in links:
+            page_link(file, label, icon)
+    if opened is not None:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="views"):
+            st.html('<p class="wl-help">This model in the lenses:</p>')
+            for file, label, icon in views:
+                page_link(file, label, icon, {"checkpoint": opened})
 
 
 def caveat(text: str) -> None:
@@ -253,8 +267,21 @@ def table(
     )
 
 
-def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> None:
-    """Offer result, figures and code as files, made when asked for; choose the figures' format."""
+def downloads(
+    name: str,
+    *,
+    data: Callable[[], str],
+    csv: Callable[[], str] | None = None,
+    with_figures: bool = True,
+) -> None:
+    """Offer result, figures and code as files, made when asked for; choose the figures' format.
+
+    Args:
+        name: Of the files.
+        data: Makes the JSON.
+        csv: Makes the table; without it there is no button for one.
+        with_figures: The page has figures.
+    """
     page = state.page()  # What follows the buttons is on it by the time of a click.
 
     def drawn() -> str:
@@ -267,9 +294,11 @@ def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> 
         for label, make, ending, mime in (
             ("Data as CSV", csv, "csv", "text/csv"),
             ("Data as JSON", data, "json", "application/json"),
-            ("Figures as HTML", drawn, "html", "text/html"),
+            ("Figures as HTML", drawn if with_figures else None, "html", "text/html"),
             ("Download as notebook", notebook, "ipynb", "application/x-ipynb+json"),
         ):
+            if make is None:
+                continue
             st.download_button(
                 label,
                 make,
@@ -279,6 +308,8 @@ def downloads(name: str, *, csv: Callable[[], str], data: Callable[[], str]) -> 
                 on_click="ignore",
                 icon=":material/download:",
             )
+        if not with_figures:
+            return
         st.segmented_control(
             "Figures save as",
             ["png", "svg"],

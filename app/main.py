@@ -32,7 +32,13 @@ class Page:
     question: str
     kind: Kind = ""
 
+    @property
+    def on_text(self) -> bool:
+        """Return whether the page opens a checkpoint of any family."""
+        return self.group == "Explore" and bool(self.address)
 
+
+WALK = "microgpt"
 PAGES = (
     Page(
         "Explore",
@@ -193,8 +199,21 @@ def show(page: Page) -> None:
     except WordLMError as error:
         layout.refuse(error)
     finally:
+        _onward(page)
         if place is not None:
             layout.share(place, state.link())
+
+
+def _onward(page: Page) -> None:
+    """Link to what comes after a page of the walk through microgpt, and to other views of it."""
+    walk = [each for each in PAGES if each.group == WALK]
+    if page not in walk:
+        return
+    following = walk[walk.index(page) + 1 :][:1]
+    links = [(each.file, f"Next: {each.title} · {each.question}", each.icon) for each in following]
+    if page is not walk[0]:
+        links.append((walk[0].file, "Back to the map: your sentence afterwards", walk[0].icon))
+    layout.onward(links, [(each.file, each.title, each.icon) for each in PAGES if each.on_text])
 
 
 @lru_cache(maxsize=len(PAGES))

@@ -1,16 +1,10 @@
 """The seven sections of microgpt, and a person's sheet about them as a file. No Streamlit."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 
-from app.exports import csv_text, json_text
+from app.exports import csv_text, json_text, markdown_line, markdown_quote
 from app.warmups import Card
-
-# What Markdown would read as something else than itself: anywhere, and at a line's beginning.
-_SIGN = re.compile(r"[\\`*_\[\]<>#$~|&]|^[-+=]")
-_ENUMERATION = re.compile(r"^(\d+)([.)])")
 
 
 @dataclass(frozen=True)
@@ -102,21 +96,19 @@ def sheet_csv(entries: Sequence[Entry]) -> str:
     """Return one row a section."""
     heads = ("section", "question", "before", "locked", "after")
     rows = [(e.section.title, e.section.ask, e.before, e.locked, e.after) for e in entries]
-    return csv_text(heads, rows)
-
-
-def cards_csv(seen: Sequence[Seen]) -> str:
-    """Return one row a warm-up whose output was seen."""
-    heads = ("topic", "snippet", "prediction", "output", "right")
-    rows = [(s.card.topic, s.card.snippet, s.guess, s.card.output, _right(s)) for s in seen]
-    return csv_text(heads, rows)
+    return csv_text(heads, rows, typed=("before", "after"))
 
 
 def everything(entries: Sequence[Entry], seen: Sequence[Seen]) -> str:
     """Return the sheet and the warm-ups that were seen, as JSON."""
     cards = [
-        {**asdict(s.card), "prediction": s.guess, "output": s.card.output, "right": _right(s)}
-        for s in seen
+        {
+            **asdict(each.card),
+            "prediction": each.guess,
+            "output": each.card.output,
+            "right": each.card.is_right(each.guess),
+        }
+        for each in seen
     ]
     written = [
         {
@@ -134,13 +126,9 @@ def everything(entries: Sequence[Entry], seen: Sequence[Seen]) -> str:
 # -- parts
 
 
-def _right(seen: Seen) -> bool:
-    return seen.card.is_right(seen.guess)
-
-
 def _part(entry: Entry) -> str:
     before = "Before" if entry.locked else "Before (not locked)"
-    told = [f"## {entry.section.title}", _escaped(entry.section.ask)]
+    told = [f"## {entry.section.title}", markdown_line(entry.section.ask)]
     told += [f"**{before}**", _quoted(entry.before), "**After**", _quoted(entry.after)]
     if entry.locked:
         told += ["**A model sentence**", _quoted(entry.section.model)]
@@ -148,16 +136,4 @@ def _part(entry: Entry) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as a quotation, line by line, with every sign that means something escaped."""
-    if not text.strip():
-        return "> *nothing yet*"
-    lines = [_escaped(line) for line in text.split("\n")]
-    breaks = ["\\" if here and after else "" for here, after in pairwise([*lines, ""])]
-    return "\n".join(f"> {line}{end}" for line, end in zip(lines, breaks, strict=True))
-
-
-def _escaped(line: str) -> str:
-    shown = line.strip()
-    inside = _SIGN.sub(r"\\\g<0>", shown)
-    indent = "&nbsp;" * (len(line) - len(line.lstrip())) if shown else ""
-    return indent + _ENUMERATION.sub(r"\1\\\2", inside)
+    return "\n".join(markdown_quote(text))

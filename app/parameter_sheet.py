@@ -3,16 +3,14 @@
 A sentence about a wrong answer says where to look, not what is right.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wordlm_core import typed
+from wordlm_core.errors import TextError
 from wordlm_core.lens.parameters import Matrix
 
 LONGEST = 24
-_SHAPE = re.compile(r"[(\[]?\s*(\d+)\s*(?:x|\u00d7|\*|by|,)\s*(\d+)\s*[)\]]?", re.IGNORECASE)
-_COUNT = re.compile(r"\d{1,3}(?:[,_'\u2019 \u00a0\u202f]\d{3})+|\d+")
-_SEPARATORS = re.compile(r"\D")
 _ONE_FOR_EACH = {
     "vocabulary": "one for each token of the vocabulary",
     "context": "one for each position of the context",
@@ -81,18 +79,6 @@ def check(matrices: Sequence[Matrix], answers: Mapping[str, tuple[str, str]], to
     return Sheet(rows, total, _about_total(matrices, asked, total))
 
 
-def read_shape(typed: str) -> tuple[int, int] | None:
-    """Return rows and columns of `27 x 16`, `27*16`, `(27, 16)` and the like, else None."""
-    found = _SHAPE.fullmatch(typed.strip())
-    return (int(found[1]), int(found[2])) if found else None
-
-
-def read_count(typed: str) -> int | None:
-    """Return a whole number, with or without signs between its thousands, else None."""
-    found = _COUNT.fullmatch(typed.strip())
-    return int(_SEPARATORS.sub("", found[0])) if found else None
-
-
 # -- parts
 
 
@@ -101,14 +87,17 @@ def _row(matrix: Matrix, shape: str, count: str) -> Row:
     return Row(matrix, shape, count, tuple(sentence for sentence in found if sentence))
 
 
-def _about_shape(matrix: Matrix, typed: str) -> str:
-    shape = read_shape(typed)
+def _about_shape(matrix: Matrix, given: str) -> str:
+    if not given.strip():
+        return "No shape yet."
+    try:
+        shape = typed.shape(given)
+    except TextError:
+        shape = ()
+    if len(shape) != len(matrix.shape):
+        return f"“{given.strip()}” is no shape: write rows x columns, such as 3 x 5."
     if shape == matrix.shape:
         return ""
-    if not typed.strip():
-        return "No shape yet."
-    if shape is None:
-        return f"“{typed.strip()}” is no shape: write rows x columns, such as 3 x 5."
     if shape == matrix.shape[::-1]:
         return f"The other way round: its rows are {_ONE_FOR_EACH[matrix.rows]}."
     if shape[0] != matrix.shape[0]:
@@ -116,28 +105,34 @@ def _about_shape(matrix: Matrix, typed: str) -> str:
     return f"Not {shape[1]:,} columns: they are {_ONE_FOR_EACH[matrix.columns]}."
 
 
-def _about_count(matrix: Matrix, typed: str) -> str:
-    count = read_count(typed)
+def _about_count(matrix: Matrix, given: str) -> str:
+    if not given.strip():
+        return "No count yet."
+    try:
+        count = typed.count(given)
+    except TextError as error:
+        return _refused(error)
     if count == matrix.count:
         return ""
-    if not typed.strip():
-        return "No count yet."
-    if count is None:
-        return f"“{typed.strip()}” is no count: write a whole number, such as 15."
     if count == sum(matrix.shape):
         return f"{count:,} is rows plus columns: a matrix holds rows times columns."
     return f"Not {count:,}: a matrix holds rows times columns."
 
 
-def _about_total(matrices: Sequence[Matrix], asked: Sequence[Matrix], typed: str) -> str:
-    total = read_count(typed)
+def _about_total(matrices: Sequence[Matrix], asked: Sequence[Matrix], given: str) -> str:
+    if not given.strip():
+        return "No total yet."
+    try:
+        total = typed.count(given)
+    except TextError as error:
+        return _refused(error)
     every, one_layer = (sum(matrix.count for matrix in of) for of in (matrices, asked))
     if total == every:
         return ""
-    if not typed.strip():
-        return "No total yet."
-    if total is None:
-        return f"“{typed.strip()}” is no total: write a whole number, such as 15."
     if total == one_layer:
         return f"{total:,} counts one layer: each layer has matrices of its own."
     return f"Not {total:,}: add up the counts of all matrices."
+
+
+def _refused(error: TextError) -> str:
+    return f"{str(error)[:1].upper()}{str(error)[1:]}."

@@ -8,13 +8,18 @@ import streamlit as st
 from app import controls, figures, layout, state
 from app.layout import Cell
 from app.state import View
+from app.typed_vectors import TIMES, listed, numbers, short, sum_of_products, vectors
+from wordlm_core import typed
 from wordlm_core.errors import TextError
-from wordlm_core.lens import position
-from wordlm_core.lens.position import HandAttention, Length, Mixing, Step, Swap, Walk
+from wordlm_core.lens import position, position_interventions
+from wordlm_core.lens.hand_attention import KEYS, LIMIT, WIDTH, HandAttention, hand_attention
+from wordlm_core.lens.position import Length, Step, Walk
+from wordlm_core.lens.position_interventions import Mixing, Swap
 from wordlm_core.text import visible
 
 ASKED_AT = 2
 _LONGEST = 120
+_PLACES = 3  # of what comes out of the hand example, as of its shares
 _CHECKED = "lengths_checked"
 _WALK = "walk"
 _WHERE = "Where the walk is. Its next token is what is predicted there."
@@ -64,10 +69,10 @@ def _box(name: str, number: int) -> None:
 
 
 def _verdict(asked: Sequence[Length]) -> None:
-    typed = [_typed(f"length_{number}", 6).strip() for number in range(len(asked))]
-    pairs = list(zip(asked, typed, strict=True))
+    texts = [_typed(f"length_{number}", 6).strip() for number in range(len(asked))]
+    pairs = list(zip(asked, texts, strict=True))
     filled = [(each, text) for each, text in pairs if text]
-    wrong = [_correction(each, text) for each, text in filled if not _is(each.length, text)]
+    wrong = [_correction(each, text) for each, text in filled if _read(text) != each.length]
     layout.answer((f"{len(filled) - len(wrong)} of {len(asked)}", "number"), " right")
     if len(filled) < len(asked):
         empty = [each.name for each, text in pairs if not text]
@@ -75,16 +80,26 @@ def _verdict(asked: Sequence[Length]) -> None:
     layout.note(*wrong)
 
 
-def _is(length: int, text: str) -> bool:
-    return text.isdecimal() and int(text) == length
+def _read(text: str) -> int | None:
+    try:
+        return typed.count(text)
+    except TextError:
+        return None
 
 
 def _correction(asked: Length, text: str) -> str:
-    why = asked.why if text.isdecimal() else _NOT_A_LENGTH
+    why = _NOT_A_LENGTH if _read(text) is None else asked.why
     return f"{asked.name}, not {text}: {why}"
 
 
 # -- the walk
+
+
+def walk(of: View, at: int) -> Walk:
+    """Take the forward pass of a position apart."""
+    return state.lens(
+        of, position.walk, of.model, of.probe, position=at, end_id=of.vocabulary.end_id
+    )
 
 
 def place(of: View) -> int:
@@ -175,7 +190,13 @@ def swaps(of: View, at: int) -> list[tuple[str, Swap]]:
                 controls.choose(st.selectbox, f"{title} place to change", key, names, start)
             ]
         swap = state.lens(
-            of, position.swap, of.model, of.probe, position=at, place=picked, replacement=letter
+            of,
+            position_interventions.swap,
+            of.model,
+            of.probe,
+            position=at,
+            place=picked,
+            replacement=letter,
         )
         found.append((f"{key}: {names[picked - choices[0]]} → {_seen(of, letter)}", swap))
     return found
@@ -208,7 +229,9 @@ def swapped(of: View, at: int, found: Sequence[tuple[str, Swap]]) -> None:
 
 def mixing(of: View, at: int, layer: int) -> Mixing:
     """Put the identity in the place of a layer's W_O."""
-    return state.lens(of, position.without_wo, of.model, of.probe, position=at, layer=layer)
+    return state.lens(
+        of, position_interventions.without_wo, of.model, of.probe, position=at, layer=layer
+    )
 
 
 def mixed(of: View, found: Mixing) -> None:
@@ -239,9 +262,9 @@ def by_hand() -> None:
     """Read a query, keys and values, and draw every number of the formula."""
     asked, table = layout.columns(2, 3)
     with asked:
-        query = _vectors_box("Query", "hand_query", "1, 0")
-        keys = _vectors_box("Keys", "hand_keys", "1, 0; 0, 1; -1, 0")
-        values = _vectors_box("Values", "hand_values", "10, 0; 0, 10; 5, 5")
+        query = controls.box("Query", "hand_query", "1, 0", _LONGEST)
+        keys = controls.box("Keys", "hand_keys", "1, 0; 0, 1; -1, 0", _LONGEST)
+        values = controls.box("Values", "hand_values", "10, 0; 0, 10; 5, 5", _LONGEST)
         layout.help_line("Numbers with commas, vectors with semicolons; 1 to 4 of either.")
     with table:
         try:
@@ -250,84 +273,35 @@ def by_hand() -> None:
             layout.refuse(error)
 
 
-def read_vectors(text: str, what: str) -> list[list[float]]:
-    """Return the vectors of a text such as `1, 0; 0, 1`.
-
-    Raises:
-        TextError: Something in it is no number.
-    """
-    return [
-        [_number(piece, what) for piece in row.replace(",", " ").split()]
-        for row in text.strip().strip(";").split(";")
-    ]
-
-
 def _computed(query: str, keys: str, values: str) -> HandAttention:
-    asked = read_vectors(query, "the query")
-    if len(asked) != 1:
-        raise TextError(f"there is one query here, not {len(asked)}: leave out the semicolon")
-    return position.hand_attention(
-        asked[0], read_vectors(keys, "the keys"), read_vectors(values, "the values")
+    return hand_attention(
+        numbers("the query", query, 1, WIDTH, LIMIT),
+        vectors("the keys", keys, KEYS, LIMIT),
+        vectors("the values", values, KEYS, LIMIT),
     )
-
-
-def _number(piece: str, what: str) -> float:
-    try:
-        return float(piece)
-    except ValueError:
-        raise TextError(
-            f"“{piece[:20]}” among {what} is not a number: write 1, 0; 0, 1 for two vectors"
-        ) from None
-
-
-def _vectors_box(title: str, key: str, start: str) -> str:
-    typed = st.text_input(
-        title,
-        start,
-        max_chars=_LONGEST,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-    )
-    typed = (typed or "")[:_LONGEST]
-    state.remember_text(key, typed)
-    return typed
 
 
 def _hand_table(of: HandAttention) -> None:
     width = len(of.query)
     rows: list[list[Cell]] = [
         [
-            _vector(of.keys[i]),
-            f"{_products(of.query, of.keys[i])} = {of.dots[i]:g}",
+            listed(of.keys[i]),
+            f"{sum_of_products(of.query, of.keys[i])} = {short(of.dots[i])}",
             f"{of.scaled[i]:.3f}",
             f"{of.powers[i]:.3f}",
             layout.Bar(f"{of.weights[i]:.3f}", float(of.weights[i])),
-            f"{of.weights[i]:.3f} · {_vector(of.values[i])} = {_vector(of.parts[i])}",
+            f"{of.weights[i]:.3f} {TIMES} {listed(of.values[i])} = {listed(of.parts[i], _PLACES)}",
         ]
         for i in range(len(of.keys))
     ]
-    heads = ["key", "q·k", f"÷ √{width}", "e^(s - max)", "share", "share · value"]
+    heads = ["key", "q·k", f"÷ √{width}", "e^(s - max)", "share", f"share {TIMES} value"]
     with st.container(key="hand_table"):
         layout.table(heads, rows, words=(0, 1, 5), label="Attention by hand, key by key")
-    layout.answer("Output, the sum: ", (_vector(of.output), "number"))
+    layout.answer("Output, the sum: ", (listed(of.output, _PLACES), "number"))
     layout.help_line(
         f"share = e^(s - max) / {of.powers.sum():.3f}, the sum of that column. The largest score "
         f"{of.scaled.max():.3f} is taken off first, which changes no share and keeps e^ small."
     )
-
-
-def _products(query: Any, key: Any) -> str:
-    return " + ".join(f"{_signed(q)}·{_signed(k)}" for q, k in zip(query, key, strict=True))
-
-
-def _signed(value: float) -> str:
-    return f"({value:g})" if value < 0 else f"{value:g}"
-
-
-def _vector(values: Any) -> str:
-    return "[" + ", ".join(f"{round(float(value), 3) + 0.0:g}" for value in values) + "]"
 
 
 # -- parts
@@ -389,11 +363,10 @@ def _reads(of: Walk, now: Step) -> str:
 
 
 def _outcome(of: Walk, now: Step, view: View) -> str:
-    if now.axes == ("rank",) and of.target is None:
-        return " The text ends here, so there is no next token to compare with: no loss."
-    if now.axes == ("loss",):
-        return f" The next token is {_seen(view, of.target)}: -log {of.probs[of.target]:.4f}."
-    return ""
+    if now.unit != "nats":
+        return ""
+    ends = ", if the text ends here" if of.at_end else ""
+    return f" The next token is {_seen(view, of.target)}{ends}: -log {of.probs[of.target]:.4f}."
 
 
 def _new_token(of: View) -> int:
@@ -402,8 +375,8 @@ def _new_token(of: View) -> int:
     return controls.choose(st.selectbox, "New token", "new_token", labels, new)
 
 
-def _seen(of: View, token: int | None) -> str:
-    return "" if token is None else visible(of.vocabulary.itos[token])
+def _seen(of: View, token: int) -> str:
+    return visible(of.vocabulary.itos[token])
 
 
 def _most_moved(of: View, before: Any, after: Any) -> list[layout.Part]:

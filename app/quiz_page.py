@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, layout, scorecard, settings, state
+from app import controls, layout, scorecard, state, words
 from app.layout import Bar
 from app.scorecard import Card, Given
 from wordlm_core import quiz
@@ -31,8 +31,8 @@ _ALOUD = (
     "gap. 3: right, clear, and with an example of your own."
 )
 _READ = (
-    "Enter checks it. All of these can be read: 27, 4,192 or 4192, 0.25 or 0,25, 3/4, 25%; a shape "
-    "as 27x16 or (27, 16); a list with blanks."
+    "Enter checks it. All of these can be read: 15, 1,234 or 1234, 0.25 or 0,25, 3/4, 25%; a shape "
+    "as 3x5 or (3, 5); a list with blanks."
 )
 _SEEDS = 10_000
 _GIVEN, _ALOUD_MARKS, _TURN = "quiz_given", "quiz_aloud", "question"
@@ -182,9 +182,7 @@ def card(of: Checkpoint, number: int, asked: Sequence[Question]) -> Card:
 
 def quoted(of: Checkpoint, number: int, question: Question) -> dict[str, object]:
     """Return what the lines of "Show the code" need to put the same question."""
-    folder = settings.current().artifacts.name
-    paths = [f"{folder}/{each.name}.npz" for each in compared(of)]
-    return {"paths": paths, "seed": number, "key": question.key}
+    return {"paths": words.paths(compared(of)), "seed": number, "key": question.key}
 
 
 # -- parts

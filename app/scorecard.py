@@ -4,19 +4,14 @@ The card is a page of its own: it needs neither the app nor a network, and print
 white. Whatever was typed stands in it letter for letter.
 """
 
-import csv
 import html
-import io
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from app.exports import csv_text, json_text, markdown_line, markdown_quote
 from wordlm_core import quiz
 from wordlm_core.quiz.question import HIGHEST_MARK, Question
 
-# What Markdown would read as something else than itself.
-_SIGN = re.compile(r"[\\`*_\[\]<>#$~|&]|^[-+=]|^(?=\d+[.)])")
 _STYLE = """
 body { font: 1rem/1.45 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
   color: #111; background: #fff; }
@@ -165,22 +160,23 @@ def markdown(card: Card) -> str:
     """Return the score card as Markdown."""
     lines = ["# microgpt: check yourself", ""]
     if card.name.strip():
-        lines += [_escaped(card.name.strip()), ""]
-    lines += [_escaped(_about(card)), "", "| topic | right of answered | own marks |"]
-    lines += ["|---|---:|---:|", *(f"| {' | '.join(map(_escaped, row))} |" for row in rows(card))]
-    lines += ["", f"{_escaped(card.total)}.", "", "## Answers", ""]
+        lines += [markdown_line(card.name.strip()), ""]
+    lines += [markdown_line(_about(card)), "", "| topic | right of answered | own marks |"]
+    lines += [
+        "|---|---:|---:|",
+        *(f"| {' | '.join(map(markdown_line, row))} |" for row in rows(card)),
+    ]
+    lines += ["", f"{markdown_line(card.total)}.", "", "## Answers", ""]
     for question, given in card.answered:
-        lines += [f"**{_escaped(question.text)}**", "", *_quoted(given.answer), ""]
-        lines += [_escaped(line) + "  " for line in _verdict(question, given)] + [""]
+        lines += [f"**{markdown_line(question.text)}**", "", *markdown_quote(given.answer), ""]
+        lines += ["\\\n".join(map(markdown_line, _verdict(question, given))), ""]
     return "\n".join(lines)
 
 
 def as_csv(card: Card) -> str:
     """Return a row a question of the set; right answers stand only where one was given."""
     heads = ("topic", "kind", "question", "answer", "right", "mark", "right_answer")
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([heads, *map(_row, _pairs(card))])
-    return file.getvalue()
+    return csv_text(heads, map(_row, _pairs(card)), typed=("answer", "right_answer"))
 
 
 def as_json(card: Card) -> str:
@@ -199,7 +195,7 @@ def as_json(card: Card) -> str:
         }
         for question, given in _pairs(card)
     ]
-    return json.dumps(
+    return json_text(
         {
             "name": card.name,
             "date": card.date,
@@ -207,8 +203,7 @@ def as_json(card: Card) -> str:
             "checkpoint": card.checkpoint,
             "scores": [asdict(score) for score in card.scores],
             "questions": asked,
-        },
-        ensure_ascii=False,
+        }
     )
 
 
@@ -245,11 +240,3 @@ def _article(question: Question, given: Given) -> str:
     parts += map(html.escape, _verdict(question, given))
     said = "".join(f"<p>{part}</p>" for part in parts)
     return f"<article><p class='small'>{html.escape(question.topic)}</p>{said}</article>"
-
-
-def _quoted(text: str) -> list[str]:
-    return [f"> {_escaped(line)}\\" if line else ">" for line in [*text.split("\n"), ""]]
-
-
-def _escaped(line: str) -> str:
-    return _SIGN.sub(r"\\\g<0>", line)

@@ -4,27 +4,31 @@ Each shows its formula with the live numbers in it. The numbers come from the fu
 the models use.
 """
 
-import math
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float
 
-from app import layout, state
+from app import controls, layout
 from app.controls import choose
 from app.layout import Bar, Cell
+from app.typed_vectors import (
+    TIMES,
+    factor,
+    listed,
+    matrix,
+    numbers,
+    short,
+    sum_of,
+    sum_of_products,
+)
 from wordlm_core.errors import TextError
 from wordlm_core.models.base import softmax
 from wordlm_core.models.microgpt import RMS_EPSILON, rmsnorm
 
-LARGEST, LONGEST = 1e6, 200
+LONGEST = 200
 _SHIFTS = [str(shift) for shift in range(-10, 11)]
 _SCALES = ("0.1", "0.2", "0.5", "1", "2", "5", "10")
-_TIMES, _MINUS = "\u00d7", "\u2212"
-_BETWEEN = re.compile(r"[\s,;]+")
-_BRACKETS = str.maketrans("", "", "[]()")
 
 
 def box() -> None:
@@ -35,56 +39,6 @@ def box() -> None:
         _BOXES[names[chosen]]()
     except TextError as error:
         layout.refuse(error)
-
-
-def numbers(what: str, typed: str, least: int, most: int) -> Float[np.ndarray, " n"]:
-    """Return the numbers of a text, separated by commas or blanks.
-
-    Args:
-        what: Names them in errors.
-        typed: The text.
-        least: Fewest.
-        most: Most.
-
-    Raises:
-        TextError: Something is no number, too large, or there are too few or too many.
-    """
-    pieces = [piece for piece in _BETWEEN.split(_plain(typed)) if piece]
-    if not least <= len(pieces) <= most:
-        wanted = f"{least} to {most} numbers" if least < most else f"{least} numbers"
-        raise TextError(f"{what} takes {wanted} with commas between them, not {len(pieces)}")
-    return np.array([_number(what, piece) for piece in pieces])
-
-
-def matrix(what: str, typed: str, most: int) -> Float[np.ndarray, "rows columns"]:
-    """Return the numbers of a text, row by row.
-
-    Args:
-        what: Names it in errors.
-        typed: The text; a semicolon or the end of a line ends a row.
-        most: Most rows, and most numbers in one.
-
-    Raises:
-        TextError: A row is not as long as the first, or has something that is no number.
-    """
-    lines = [line for line in re.split(r"[\n;]", typed) if line.strip()]
-    if not 1 <= len(lines) <= most:
-        raise TextError(f"{what} takes 1 to {most} rows with ; between them, not {len(lines)}")
-    rows = [numbers(f"row {i} of {what}", line, 1, most) for i, line in enumerate(lines)]
-    for index, row in enumerate(rows):
-        if len(row) != len(rows[0]):
-            raise TextError(
-                f"row {index} of {what} has {len(row)} numbers and row 0 has {len(rows[0])}: "
-                "all rows are equally long"
-            )
-    return np.stack(rows)
-
-
-def short(value: float) -> str:
-    """Return a number with up to four places; a very large or small one in powers of ten."""
-    if value != 0 and not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.4g}"
-    return f"{value:.4f}".rstrip("0").rstrip(".") if value else "0"
 
 
 # -- the boxes
@@ -102,13 +56,15 @@ def _dot_box() -> None:
             "to be equally many"
         )
     products = a * b
-    _formula(f"a · b = {_sum_of(a, b)}\n      = {_sum(products)} = {short(products.sum())}")
+    _formula(
+        f"a · b = {sum_of_products(a, b)}\n      = {sum_of(products)} = {short(products.sum())}"
+    )
     rows: list[list[Cell]] = [
         [str(i), short(x), short(y), short(product)]
         for i, (x, y, product) in enumerate(zip(a, b, products, strict=True))
     ]
     rows.append(["sum", "", "", short(products.sum())])
-    layout.table(("place", "a", "b", f"a {_TIMES} b"), rows, strong=len(a), label="A dot product")
+    layout.table(("place", "a", "b", f"a {TIMES} b"), rows, strong=len(a), label="A dot product")
     layout.help_line(
         "Large where both point the same way, 0 at a right angle, negative where they point "
         "apart. A score of attention is the dot product of a query and a key."
@@ -127,9 +83,9 @@ def _linear_box() -> None:
             f"W has {w.shape[1]} columns and x has {len(x)} numbers: a row of W pairs off with x"
         )
     y = w @ x
-    lines = [f"y{i} = {_sum_of(row, x)} = {short(y[i])}" for i, row in enumerate(w)]
+    lines = [f"y{i} = {sum_of_products(row, x)} = {short(y[i])}" for i, row in enumerate(w)]
     _formula("\n".join(["y = W x", *lines]))
-    layout.answer(f"{len(x)} numbers in, ", (f"[{_list(y)}]", "number"), " out.")
+    layout.answer(f"{len(x)} numbers in, ", (listed(y), "number"), " out.")
     layout.help_line(
         "Each row of W asks one question: its dot product with x is one number of the answer. So "
         "W has as many rows as come out and as many columns as go in."
@@ -145,10 +101,10 @@ def _logits_box() -> None:
         scale = float(_SCALES[_slider("Scale: times each", "scale", _SCALES, "1")])
     moved = z * scale + shift
     plain, probs = softmax(z), softmax(moved)
-    powers = " + ".join(f"e^{_factor(value)}" for value in moved)
+    powers = " + ".join(f"e^{factor(value)}" for value in moved)
     _formula(
-        f"z {_TIMES} {short(scale)} + {_factor(shift)} = [{_list(moved)}]\n"
-        f"p0 = e^{_factor(moved[0])} / ({powers}) = {short(probs[0])}"
+        f"z {TIMES} {short(scale)} + {factor(shift)} = {listed(moved)}\n"
+        f"p0 = e^{factor(moved[0])} / ({powers}) = {short(probs[0])}"
     )
     rows: list[list[Cell]] = [
         [str(i), short(z[i]), short(moved[i]), f"{plain[i]:.4f}", Bar(f"{p:.4f}", float(p))]
@@ -166,14 +122,14 @@ def _logits_box() -> None:
 def _norm_box() -> None:
     x = numbers("the vector", _typed("Vector x", "norm_x", "3, 4"), 1, 6)
     scale, normed = rmsnorm(x)
-    squares = " + ".join(f"{_factor(value)}²" for value in x)
+    squares = " + ".join(f"{factor(value)}²" for value in x)
     mean_square = float(np.mean(x * x))
     _formula(
         f"mean square = ({squares}) / {len(x)} = {short(mean_square)}\n"
         f"scale = 1 / √({short(mean_square)} + {RMS_EPSILON:.5f}) = {short(scale[0])}\n"
-        f"rmsnorm(x) = x {_TIMES} {short(scale[0])} = [{_list(normed)}]"
+        f"rmsnorm(x) = x {TIMES} {short(scale[0])} = {listed(normed)}"
     )
-    layout.answer(f"[{_list(x)}] becomes ", (f"[{_list(normed)}]", "number"), ".")
+    layout.answer(f"{listed(x)} becomes ", (listed(normed), "number"), ".")
     layout.help_line(
         "The direction stays, and the mean square becomes 1 whatever it was. The 0.00001 keeps a "
         "vector of zeros from a division by 0. Nothing here is learned."
@@ -192,17 +148,7 @@ _BOXES: dict[str, Callable[[], None]] = {
 
 
 def _typed(title: str, key: str, start: str) -> str:
-    typed = st.text_input(
-        title,
-        start,
-        max_chars=LONGEST,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-    )
-    state.remember_text(key, typed or "")
-    return (typed or "")[:LONGEST]
+    return controls.box(title, key, start, LONGEST)
 
 
 def _slider(title: str, key: str, labels: Sequence[str], default: str) -> int:
@@ -211,35 +157,3 @@ def _slider(title: str, key: str, labels: Sequence[str], default: str) -> int:
 
 def _formula(text: str) -> None:
     st.code(text, language=None, wrap_lines=True)
-
-
-def _plain(typed: str) -> str:
-    return typed.translate(_BRACKETS).replace(_MINUS, "-")
-
-
-def _number(what: str, piece: str) -> float:
-    try:
-        value = float(piece)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise TextError(f"“{piece[:20]}” in {what} is no number: write 0.5 or -2")
-    if abs(value) > LARGEST:
-        raise TextError(f"“{piece[:20]}” in {what} is too large: {LARGEST:,.0f} is the most")
-    return value
-
-
-def _list(values: Float[np.ndarray, " n"]) -> str:
-    return ", ".join(map(short, values))
-
-
-def _factor(value: float) -> str:
-    return f"({short(value)})" if value < 0 else short(value)
-
-
-def _sum_of(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> str:
-    return " + ".join(f"{_factor(x)}{_TIMES}{_factor(y)}" for x, y in zip(a, b, strict=True))
-
-
-def _sum(values: Float[np.ndarray, " n"]) -> str:
-    return " + ".join(map(_factor, values))

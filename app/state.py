@@ -221,7 +221,7 @@ class _Choice:
     default: int
 
 
-def settle(key: str, labels: Sequence[str], default: int) -> str | None:
+def settle(key: str, labels: Sequence[str], default: int, *, by_label: bool) -> str | None:
     """Make sure that the coming choice widget `key` gets a value it can show.
 
     Widgets hold positions; the labels are what the browser and the address see. A value that
@@ -233,6 +233,8 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
         key: The widget's key and the address's parameter.
         labels: One for each position.
         default: Position that is chosen where nothing else says so.
+        by_label: Whether even a default stays what it was where its label still is: the
+            checkpoint that is open on one page is open on the next.
 
     Returns:
         A sentence about a value that could not be kept, or None.
@@ -245,18 +247,25 @@ def settle(key: str, labels: Sequence[str], default: int) -> str | None:
     position = st.session_state[key]
     before = last.labels[position] if 0 <= position < len(last.labels) else ""
     lent = cast("dict[str, str]", st.session_state.setdefault(_LENT, {}))
-    if position == last.default:
+    asked = st.query_params.get(key)
+    if by_label and asked in labels:  # a link from another page names it
+        st.session_state[key] = labels.index(asked)
+        return None
+    at_default = position == last.default
+    if at_default and lent.get(key) in labels:
         # Back on a page that has what another page could not show.
-        before = lent.pop(key, "")
-        st.session_state[key] = labels.index(before) if before in labels else default
+        st.session_state[key] = labels.index(lent.pop(key))
+        return None
+    if at_default and not by_label:
+        st.session_state[key] = default
         return None
     same = _same(before, labels)
     st.session_state[key] = default if same is None else same
-    if same is not None:
+    if same is None:
+        lent[key] = before
+    else:
         lent.pop(key, None)
-        return None
-    lent[key] = before
-    return f"{_words(key)} {before} is not here: reset."
+    return None if at_default or same is not None else f"{_words(key)} {before} is not here: reset."
 
 
 def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
@@ -268,6 +277,12 @@ def remember(key: str, labels: Sequence[str], value: int, default: int) -> None:
 def remember_text(key: str, value: str | list[str]) -> None:
     """Keep what a text box holds, or a choice of several, for `link`."""
     _shown()[key] = value
+
+
+def shown(key: str) -> str | None:
+    """Return what the page's link says of a widget, or None where it shows no such one."""
+    found = _shown().get(key)
+    return found if isinstance(found, str) else None
 
 
 def value(key: str, otherwise: Any) -> Any:

@@ -85,8 +85,9 @@ def traces(measured: Mapping[str, Any] | None, checkpoints: Mapping[str, Checkpo
         return {kind: [run["trace"] for run in runs] for kind, runs in measured["runs"].items()}
     found: Traces = {}
     for loaded in checkpoints.values():
-        if loaded.metadata.get("trace"):
-            found.setdefault(loaded.model.kind, []).append(loaded.metadata["trace"])
+        trace = loaded.trace()
+        if trace:
+            found.setdefault(loaded.model.kind, []).append(trace)
     return found
 
 
@@ -135,7 +136,7 @@ def files(checkpoints: Mapping[str, Checkpoint]) -> Rows:
 
 
 def _loss(loaded: Checkpoint) -> str:
-    loss = loaded.metadata.get("metrics", {}).get("test_loss")
+    loss = loaded.section("metrics").get("test_loss")
     return f"{loss:.3f}" if isinstance(loss, float) else "-"
 
 

@@ -1,10 +1,9 @@
-"""What Training consists of: one step in four buttons, and training looked back on.
+"""Training: one step in four buttons.
 
 The person's own copy of the model is never stored: it is the chosen weights and the texts it
 took a step on, and every number follows from those.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,18 +13,10 @@ from app import controls, layout, state
 from app.layout import Bar, Cell, Part
 from app.state import View
 from wordlm_core.checkpoint import Checkpoint, step_number
-from wordlm_core.errors import CheckpointError, TextError
 from wordlm_core.gpt_trainer import BETA1, BETA2, EPSILON
-from wordlm_core.lens import training_history, training_step
-from wordlm_core.lens.training_history import LAST, Curve, LettersMap, Through
-from wordlm_core.lens.training_step import (
-    MOST_NAMES,
-    MOST_STEPS,
-    Parameter,
-    Prediction,
-    TrainingStep,
-    Zeroing,
-)
+from wordlm_core.lens import training_step
+from wordlm_core.lens.training_history import Through
+from wordlm_core.lens.training_step import MOST_STEPS, Parameter, Prediction, TrainingStep
 from wordlm_core.models.base import count_parameters
 from wordlm_core.text import visible
 
@@ -34,12 +25,8 @@ _FORWARD, _LOSS, _BACKWARD, _ADAM = range(1, 5)
 _RATES = ("0.001", "0.003", "0.01", "0.03", "0.1")
 _USUAL = _RATES.index("0.01")
 _WALK = "training_walk"
-_LIST = (
-    "alora bennick calista doria elowen fenna galen hollis imari jorel kessia lumen marlo "
-    "nerissa orin pellan quilla rosalin senna tavian"
-)
-_LIST_LENGTH = 400
 _NOTHING = "·"
+_FEW = ("lm_head", "layer0.mlp_fc2")  # matrices whose largest entry Adam is shown on
 _SHOWN = 8
 
 
@@ -155,153 +142,14 @@ def predictions(step: TrainingStep, now: Walk) -> None:
         )
 
 
-def detail(step: TrainingStep, now: Walk, of: View, through: Through) -> None:
+def detail(step: TrainingStep, now: Walk, through: Through) -> None:
     """Show what belongs to the stage: the comparison, the gradients, or Adam's numbers."""
     if now.stage < _BACKWARD:
         _before_training(step, now, through)
     elif now.stage == _BACKWARD:
         _gradients(step)
     else:
-        _adam(step, of)
-
-
-# -- training looked back on
-
-
-def curve(of: View) -> Curve | None:
-    """Return the checkpoint's loss curve; where it holds none, say so."""
-    try:
-        return training_history.curve(of.checkpoint)
-    except CheckpointError as error:
-        layout.refuse(error)
-        return None
-
-
-def learned(curve: Curve, of: View) -> None:
-    """Say what training came to, between guessing and a perfect memory."""
-    gained = curve.uniform - curve.last
-    layout.answer(
-        f"From ln {len(of.vocabulary)} = {curve.uniform:.2f} to ",
-        (f"{curve.last:.2f} nats", "number"),
-        f" a token, the mean of the last {LAST} steps: {gained:.2f} nats less than guessing.",
-    )
-
-
-def perfect(curve: Curve, of: View) -> None:
-    """Say what a perfect model would reach on the list, and why none is perfect here."""
-    config, corpus = of.model.config, of.checkpoint.metadata.get("corpus", {})
-    steps, items = len(curve.losses), corpus.get("items")
-    long = corpus.get("longer_than_context")
-    listed = f"{items:,} items" if isinstance(items, int) else "the whole list"
-    cut = f" ({long:,} here)" if isinstance(long, int) else ""
-    if curve.floor is None:
-        layout.help_line(
-            "This file does not hold the loss of a model that knows its list by heart, and the "
-            "list itself is not in it. But that loss is not 0."
-        )
-    else:
-        layout.answer(
-            "Knowing the list by heart would cost ",
-            (f"{curve.floor:.2f} nats", "number"),
-            f" a token, not 0. This model is {curve.last - curve.floor:.2f} above.",
-        )
-    layout.help_line(
-        "Even a perfect model has to spread its bet, because one beginning goes on in several "
-        f"ways. And it is not reached here: {count_parameters(of.model.weights):,} numbers have "
-        f"to do for {listed}, {steps:,} steps have shown the model one item each, and an item of "
-        f"more than {config.context_length - 1} tokens is cut off{cut}."
-    )
-    if curve.floor is not None:
-        layout.help_line(
-            "The floor counts every prediction alike; the curve is of whole items, in which a "
-            "short one weighs as much as a long one."
-        )
-
-
-def letters(of: View) -> LettersMap:
-    """Return the map of the checkpoint's tokens."""
-    return state.tables((of.checkpoint,), _letters)
-
-
-def layer(of: View) -> int:
-    """Pick a layer, where there is a choice."""
-    if of.model.n_layer < 2:
-        return 0
-    names = [f"layer {n}" for n in range(of.model.n_layer)]
-    return controls.choose(st.segmented_control, "Layer", "layer", names)
-
-
-def through(of: View, layer: int = 0) -> Through:
-    """Return the text's attention in a layer, and its loss, through training."""
-    whole = state.view(of.checkpoint, of.checkpoint.selected_label, of.probe)
-    return state.lens(
-        whole,
-        training_history.through_training,
-        of.checkpoint,
-        of.vocabulary,
-        of.probe,
-        layer=layer,
-    )
-
-
-# -- zeroing left out
-
-
-def zeroing(of: View, now: Walk) -> Zeroing | None:
-    """Read a short list and train on it both ways; where it cannot be read, say so."""
-    readable = [name for name in _LIST.split() if set(name) <= set(of.vocabulary.itos)]
-    start = " ".join(readable or controls.presets(of.vocabulary)[0])
-    state.turn("list", of.vocabulary.sha256, start)
-    typed = st.text_input(
-        "A short list to train on",
-        start,
-        max_chars=_LIST_LENGTH,
-        key="list",
-        bind="query-params",
-        persist_state="session",
-        help=f"Items with blanks or commas between them; the first {MOST_NAMES} are read in turn.",
-    )
-    state.remember_text("list", typed or "")
-    names = tuple(re.split(r"[\s,;]+", (typed or "").strip(" ,;\t"))[:MOST_NAMES])
-    try:
-        # Of the list's first item: what is typed above does not matter here.
-        first = of.vocabulary.probe(names[0], of.model.config.context_length)
-        return state.lens(
-            state.view(of.checkpoint, of.step, first),
-            training_step.zeroing,
-            of.model,
-            of.vocabulary,
-            names=names,
-            rate=now.rate,
-        )
-    except TextError as error:
-        layout.refuse(error)
-        return None
-
-
-def compared(result: Zeroing, now: Walk) -> None:
-    """Say what leaving out the zeroing did."""
-    steps = len(result.kept_norms)
-    worse = result.kept[-1] > result.zeroed[-1]
-    layout.answer(
-        f"After {steps} steps at a rate of {now.rate:g} the list costs ",
-        (f"{result.zeroed[-1]:.2f} nats", "microgpt"),
-        " with zeroing and ",
-        (f"{result.kept[-1]:.2f} nats", "number"),
-        " without.",
-    )
-    norm = f"its gradient is {result.kept_norms[-1] / result.zeroed_norms[-1]:.0f} times as long"
-    layout.help_line(
-        "Without zeroing every step adds to the sum of all gradients so far: at step "
-        f"{steps} {norm}, and it points where the loss fell long ago. "
-        + (
-            "Adam divides the length away but keeps the direction, so it goes on past the place "
-            "where it should turn."
-            if worse
-            else "Here the sum did no harm: at a small rate the old directions still hold, like "
-            "a very long momentum. Try a rate of 0.01 or more."
-        )
-    )
+        _adam(step)
 
 
 # -- parts of the walk
@@ -459,8 +307,8 @@ def _gradients(step: TrainingStep) -> None:
     )
 
 
-def _adam(step: TrainingStep, of: View) -> None:
-    chosen = _chosen(step, of)
+def _adam(step: TrainingStep) -> None:
+    chosen = _chosen(step)
     names = [f"{p.matrix.rpartition('.')[2]}[{_of_row(p)}][{p.column}]" for p in chosen]
     lines = (
         ("value", "before", "+.4f"),
@@ -484,17 +332,11 @@ def _adam(step: TrainingStep, of: View) -> None:
     )
 
 
-def _chosen(step: TrainingStep, of: View) -> list[Parameter]:
+def _chosen(step: TrainingStep) -> list[Parameter]:
     """Return one entry of the first token's row, and of two matrices."""
-    row = step.parameters[: of.model.config.d_model]
-    largest = {p.matrix: p for p in step.parameters[of.model.config.d_model :]}
-    few = ("lm_head", "layer0.mlp_fc2")
-    return [max(row, key=lambda p: abs(p.gradient)), *(largest[name] for name in few)]
+    first = max(step.row, key=lambda parameter: abs(parameter.gradient))
+    return [first, *(each for each in step.largest if each.matrix in _FEW)]
 
 
 def _of_row(of: Parameter) -> str:
     return str(of.row) if of.token is None else visible(of.token)
-
-
-def _letters(of: Sequence[Checkpoint]) -> LettersMap:
-    return training_history.letters_map(of[0])

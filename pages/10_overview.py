@@ -31,6 +31,7 @@ layout.cards(
     ("60_context.py", "**Context** · Same word, different text?", ":material/compare_arrows:"),
     ("70_generate.py", "**Generate** · What does temperature do?", ":material/casino:"),
     ("80_logits.py", "**Logit view** · What do heads push?", ":material/swap_vert:"),
+    ("81_microgpt_map.py", "**microgpt** · A GPT of names, line by line", ":material/map:"),
 )
 
 if measured is None:

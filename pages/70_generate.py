@@ -18,7 +18,8 @@ from wordlm_core.lens import sampling
 
 loaded = checkpoint.load(Path({path}))
 model = loaded.model_at({step})
-probe = loaded.vocabulary.probe({text}, model.config.context_length)
+text, window = {text}, model.config.context_length
+probe = loaded.vocabulary.probe(text, window) if text else loaded.vocabulary.beginning()
 options = {options}
 after = sampling.distribution_after(model, loaded.vocabulary, probe, **options)
 print(after.entropy, after.effective, after.ranked(5))
@@ -28,7 +29,7 @@ drawn = sampling.generate(
 print([sample.text for sample in drawn])
 """
 
-_, view = controls.opening()
+_, view = controls.opening(begin=True)
 probe = view.probe
 
 sliders, bars = layout.columns(2, 3)
@@ -51,10 +52,11 @@ with draws:
     chosen = drawing.sample(drawn)
     results.samples(view, drawn, chosen, options["temperature"])
 with receipt:
-    layout.section("Corpus receipt", RECEIPT)
-    found = drawing.corpus_counts(view, len(view.vocabulary))
-    if found is not None:
-        results.receipt(found, before)
+    if view.vocabulary.unit == "word":
+        layout.section("Corpus receipt", RECEIPT)
+        found = drawing.corpus_counts(view, len(view.vocabulary))
+        if found is not None:
+            results.receipt(found, before)
 
 layout.section("Step through the sample", "What each of its tokens was drawn from.")
 where, how = layout.columns(2, 3)

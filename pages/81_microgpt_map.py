@@ -35,9 +35,5 @@ layout.section("Part by part", "A page each, in the order of the code.")
 map_page.links()
 
 layout.caveat(CAVEAT)
-layout.downloads(
-    "microgpt_map",
-    csv=lambda: map_sheet.cards_csv(seen),
-    data=lambda: map_sheet.everything(written, seen),
-)
+layout.downloads("microgpt_map", data=lambda: map_sheet.everything(written, seen))
 layout.code(CODE, {"corpus": "names"})

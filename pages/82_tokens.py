@@ -6,9 +6,9 @@ from wordlm_core.lens import tokens
 REFUSAL = "A name with a sign that the training list never held."
 SIGNS = "Every sign of the training list, sorted, and <BOS> behind them. Yours are marked."
 CAVEAT = (
-    "An id is a row number, no amount: 4 is not twice 2, and neighbours in the list have nothing "
-    "in common. The probabilities are of this model at this step: a low loss says that a name is "
-    "spelled like the training list, not that it is a better name."
+    "An id is a row number, not a quantity: 4 is not twice 2, and neighbours in the list have "
+    "nothing in common. The probabilities are of this model at this step: a low loss says that a "
+    "name is spelled like the training list, not that it is a better name."
 )
 CODE = """
 from pathlib import Path

@@ -1,7 +1,6 @@
 """What happens at one position of a name?"""
 
-from app import controls, exports_gpt, figures, layout, position_page, state
-from wordlm_core.lens import position
+from app import controls, exports_gpt, figures, layout, position_page
 
 LOOKING = "The only numbers that come from other positions: the cache, and the shares of it."
 FUTURE = (
@@ -22,16 +21,16 @@ CAVEAT = (
 CODE = """
 from pathlib import Path
 from wordlm_core import checkpoint
-from wordlm_core.lens import position
+from wordlm_core.lens import position, position_interventions
 
 loaded = checkpoint.load(Path({path}))
 model = loaded.model_at({step})
 probe = loaded.vocabulary.probe({text}, model.config.context_length)
-walk = position.walk(model, probe, {position})
+walk = position.walk(model, probe, {position}, end_id=loaded.vocabulary.end_id)
 for step in walk.steps:
     print(step.name, step.values.shape, step.code)
 print(walk.steps[{chosen}].values)
-print(position.without_wo(model, probe, {position}, layer={layer}).kl)
+print(position_interventions.without_wo(model, probe, {position}, layer={layer}).kl)
 """
 
 _, view = controls.opening(family="microgpt")
@@ -41,7 +40,7 @@ with asked:
     position_page.predict(view)
 with walking:
     place = position_page.place(view)
-    walk = state.lens(view, position.walk, view.model, view.probe, position=place)
+    walk = position_page.walk(view, place)
     chosen = position_page.step(walk)
     layout.plot(figures.walk_strip(walk, chosen), "walk_strip", click=("customdata", "walk"))
     position_page.show(walk, chosen, view)

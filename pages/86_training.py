@@ -1,6 +1,14 @@
 """What does one training step change?"""
 
-from app import controls, exports_gpt, figures, layout, training_page
+from app import (
+    controls,
+    exports_gpt,
+    figures,
+    layout,
+    training_page,
+    training_past,
+    training_zeroing,
+)
 
 CAVEAT = (
     "A step that helps one text says nothing of other texts, and a gradient is a slope at these "
@@ -36,40 +44,40 @@ step = training_step.training_step(
     model, loaded.vocabulary, probe, earlier={earlier}, rate={rate}
 )
 print(step.loss, step.uniform, step.loss_after)
-print(step.parameters[0])  # one number: gradient, m, v, update, new value
+print(step.row[0])  # one number: gradient, m, v, update, new value
 print(training_history.curve(loaded).last)
 """
 
 view = training_page.opening()
 walk = training_page.walk(view)
 step = training_page.taken(view, walk)
-through = training_page.through(view)
+through = training_past.through(view)
 training_page.outcome(step, walk, view)
 answers, numbers = layout.columns(1, 1)
 with answers:
     training_page.predictions(step, walk)
 with numbers:
-    training_page.detail(step, walk, view, through)
+    training_page.detail(step, walk, through)
 
-curve = training_page.curve(view)
+curve = training_past.curve(view)
 if curve is not None:
     layout.section("The loss curve", CURVE)
-    training_page.learned(curve, view)
+    training_past.learned(curve, view)
     layout.plot(figures.training_curve(curve, through, walk.text), "curve", name="loss")
     layout.section("A perfect model", FLOOR)
-    training_page.perfect(curve, view)
+    training_past.perfect(curve, view)
 
 layout.section("The letters through training", LETTERS)
-layout.plot(figures.letters_map(training_page.letters(view)), "letters", name="letters")
+layout.plot(figures.letters_map(training_past.letters(view)), "letters", name="letters")
 
 layout.section("The heads through training", HEADS)
-heads = training_page.through(view, training_page.layer(view))
+heads = training_past.through(view, training_past.layer(view))
 layout.plot(figures.heads_through(heads), "heads_through", name="heads_through_training")
 
 layout.section("What if the gradient is not zeroed?", ZEROING)
-zeroing = training_page.zeroing(view, walk)
+zeroing = training_zeroing.both(view, walk.rate)
 if zeroing is not None:
-    training_page.compared(zeroing, walk)
+    training_zeroing.compared(zeroing, walk.rate)
     losses, norms = layout.columns(1, 1)
     with losses:
         layout.plot(figures.zeroing_losses(zeroing), "zeroing", name="zeroing")

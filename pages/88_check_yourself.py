@@ -40,5 +40,6 @@ layout.downloads(
     "check_yourself",
     csv=lambda: scorecard.as_csv(made),
     data=lambda: scorecard.as_json(made),
+    with_figures=False,
 )
 layout.code(CODE, quiz_page.quoted(chosen, seed, question))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Earlier may not import later.
 ORDER = (
-    "errors", "autograd", "scalar_gpt",
+    "errors", "typed", "autograd", "scalar_gpt",
     "files", "text", "vocabulary", "corpora", "windows", "items", "models", "checkpoint",
     "packing", "training", "trainer", "gpt_trainer", "lens", "quiz", "experiment", "benchmark",
     "answers", "tables", "commands", "commands_gpt", "__main__",

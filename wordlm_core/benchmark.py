@@ -101,11 +101,11 @@ def _finished(config: TrainConfig, data: Dataset, out: Path, kind: str) -> Check
         return None
     with checkpoint.naming(path):
         done = checkpoint.load(path)
-    training = done.metadata.get("training", {})
+    training = done.section("training")
     same = (
         config.matches(training)
         and done.vocabulary.sha256 == data.vocabulary.sha256
-        and done.metadata.get("corpus", {}).get("sha256") == data.corpus.sha256
+        and done.section("corpus").get("sha256") == data.corpus.sha256
     )
     if not same:
         raise CheckpointError(

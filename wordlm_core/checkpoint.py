@@ -201,6 +201,27 @@ class Checkpoint:
         table = {self.model.embedding_name: self.embeddings[label]}
         return module.build(self.model.config, {**table, **self.snapshots[label]})
 
+    def section(self, name: str) -> dict[str, Any]:
+        """Return a part of the metadata, such as `training`; empty where the file has none."""
+        return _mapping(self.metadata.get(name))
+
+    def losses(self) -> Float[np.ndarray, " step"]:
+        """Return the loss of every training step; empty where the file does not tell it."""
+        found = finite_numbers(self.metadata.get("loss_history"))
+        return np.zeros(0) if found is None else found
+
+    def trace(self) -> list[dict[str, float]]:
+        """Return step and validation loss of each evaluation; empty where any is amiss."""
+        entries = self.metadata.get("trace")
+        found: list[dict[str, float]] = []
+        for entry in cast("list[object]", entries) if isinstance(entries, list) else []:
+            of = _mapping(entry)
+            numbers = finite_numbers([of.get("step"), of.get("validation_loss")])
+            if numbers is None:
+                return []
+            found.append({"step": float(numbers[0]), "validation_loss": float(numbers[1])})
+        return found
+
     def has_seen(self, document: str) -> bool | None:
         """Return whether a document stands in the training list; None where that is unknown."""
         if self.seen_items is None:
@@ -216,6 +237,20 @@ def step_number(label: str) -> int:
     if match is None:
         raise CheckpointError(f"{label[:40]!r} is no step label such as step_750")
     return int(match.group(1))
+
+
+def finite_numbers(values: object) -> Float[np.ndarray, " n"] | None:
+    """Return what a file says is a list of numbers as an array, or None where it is not."""
+    if not isinstance(values, list):
+        return None
+    numbers = cast("list[object]", values)
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in numbers):
+        return None
+    try:
+        array = np.array(numbers, dtype=np.float64)
+    except OverflowError:  # an integer too large for a float
+        return None
+    return array if np.isfinite(array).all() else None
 
 
 # -- loading and saving

@@ -7,6 +7,7 @@ vocabulary's.
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -47,6 +48,8 @@ from wordlm_core.training import (
 from wordlm_core.vocabulary import Probe, WordVocabulary
 from wordlm_core.windows import Windows, prepare
 
+_MAX_NAME = 240  # file systems take 255 bytes, and a file is written aside first
+
 
 def open_checkpoint(path: str) -> Checkpoint:
     """Read a checkpoint; what is wrong with it is said with the file's name."""
@@ -80,8 +83,8 @@ def inspect(args: argparse.Namespace) -> Answer:
         "steps": list(loaded.steps),
         "whole_steps": list(loaded.whole_steps),
         "selected_step": loaded.selected_step,
-        "metrics": loaded.metadata.get("metrics", {}),
-        "corpus": loaded.metadata.get("corpus", {}),
+        "metrics": loaded.section("metrics"),
+        "corpus": loaded.section("corpus"),
         "sha256": loaded.sha256,
     }
 
@@ -288,12 +291,20 @@ def corpus_receipt(args: argparse.Namespace) -> Answer:
 def train(args: argparse.Namespace) -> Answer:
     """Train one model, or go on with one that was stopped."""
     out = Path(args.out)
-    if out.suffix != ".npz" or out.is_dir():
-        raise ConfigError(f"--out must be a file that ends in .npz, not {out.name!r}")
+    # os.path: unlike Path.is_dir, it calls a name that is too long just absent.
+    if out.suffix != ".npz" or os.path.isdir(out):
+        raise ConfigError(f"--out must be a file that ends in .npz, not {out.name[:80]!r}")
     config = _one_config(args)
     state = resume_path(out)
-    if args.resume and not state.exists():
-        raise ConfigError(f"there is nothing to resume: {state.name} is not there")
+    if len(os.fsencode(state.name)) > _MAX_NAME:
+        raise ConfigError("the name of --out is too long for a file beside it that ends in .tmp")
+    if args.resume and not os.path.exists(state):
+        raise ConfigError(f"there is nothing to resume: {state.name[:80]} is not there")
+    if not args.resume and os.path.exists(state):
+        raise ConfigError(
+            f"{state.name} holds a training that was stopped: --resume goes on with it, or remove "
+            "that file"
+        )
     trainer = _trainer(config, _corpus(args), state if args.resume else None)
     with _Bar(config.steps, trainer.step) as bar, _stoppable() as should_stop:
         try:

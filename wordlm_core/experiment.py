@@ -455,7 +455,7 @@ def _typed(name: str, value: Any) -> Any:
     return value
 
 
-def _real(value: float) -> float:
+def _real(value: int | float) -> float:
     try:
         return float(value)
     except OverflowError as error:

@@ -214,7 +214,7 @@ class GPTTrainer:
 
     def _require_storable(self) -> None:
         if not np.abs(self._flat).max() <= _MAX_FLOAT16:
-            raise self._diverged("the weights outgrew float16", self.step)
+            raise self._diverged(f"a weight grew beyond {_MAX_FLOAT16:,.0f}", self.step)
 
     def _diverged(self, what: str, step: int) -> NonFiniteLossError:
         return NonFiniteLossError(
@@ -284,9 +284,14 @@ class GPTTrainer:
     def _load(self, path: Path) -> None:
         arrays, record = read_state(path, owner(self.config, self.data))
         try:
-            self._flat[:] = arrays["weights"]
-            self._adam.mean[:], self._adam.square[:] = arrays["mean"], arrays["square"]
-            self.losses = arrays["losses"].tolist()
+            vectors = [arrays[name] for name in ("weights", "mean", "square", "stored__0")]
+            losses = arrays["losses"]
+            if {each.shape for each in vectors} != {self._flat.shape} or losses.ndim != 1:
+                raise ValueError("arrays of other shapes")
+            if len(losses) > self.config.steps:
+                raise ValueError("more steps than the training has")
+            self._flat[:], self._adam.mean[:], self._adam.square[:] = vectors[:3]
+            self.losses = losses.tolist()
             self._tokens_seen, self._seconds = record["tokens_seen"], record["seconds"]
             for name in (name for name in arrays if name.startswith("stored__")):
                 kept = microgpt.as_network(self.model_config, arrays[name]).weights

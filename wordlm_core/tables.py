@@ -78,7 +78,10 @@ def _short(value: Any) -> str:
     if isinstance(value, list):
         text = ", ".join(_record(item) for item in value)
         return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
-    return "-" if value is None else str(value)
+    if value is None:
+        return "-"
+    text = " ".join(str(value).split("\n"))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 
 def _record(value: Any) -> str:

@@ -213,6 +213,12 @@ class Vocabulary:
             cut_off=cut_off,
         )
 
+    def beginning(self) -> Probe:
+        """Return the text before anything was said: `<BOS>` alone."""
+        ids = np.array([self.bos_id])
+        ids.setflags(write=False)
+        return Probe(tokens=(BOS,), typed=(BOS,), ids=ids, unknown=(), dropped=0)
+
     def document(self, text: str) -> Int[np.ndarray, " pos"]:
         """Return a text's ids between the ones that begin and end a document.
 

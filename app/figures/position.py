@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,14 @@ from app.figures.base import (
     slot_of,
     token_axis,
 )
-from wordlm_core.lens.position import Mixing, Step, Swap, Walk
+from wordlm_core.lens.position import Step, Walk
+from wordlm_core.lens.position_interventions import Mixing, Swap
 
 VECTOR_SHOWN = 128  # of one vector; what is beyond is left out and said so
 _ACROSS, _WORDS_ACROSS, _LETTERS = 16, 6, 5  # cells a row, for short names and for longer ones
 _SCALE = [[index / (len(DIVERGING) - 1), colour] for index, colour in enumerate(DIVERGING)]
 _GROWTH = [[index / (len(SEQUENTIAL) - 1), colour] for index, colour in enumerate(SEQUENTIAL)]
-_PARTS = ((0, 4, "in"), (4, 15, "attention"), (15, 20, "MLP"), (20, 24, "out"))
-_COLUMNS, _BEFORE, _LAYER = 24, 4, 16
+_WRITTEN = 24  # steps in a row whose changes have room to be written
 _PANELS = 4
 
 
@@ -42,8 +43,8 @@ def walk_strip(walk: Walk, chosen: int) -> Figure:
 
     The chosen one is filled, those it reads are outlined.
     """
-    places = [_place(walk, index) for index in range(len(walk.steps))]
-    rows = 1 + max(row for _, row in places)
+    places = _places(walk.steps)
+    wide, rows = (1 + max(ends) for ends in zip(*places, strict=True))
     reads = walk.steps[chosen].reads
     xs, ys = [x for x, _ in places], [y for _, y in places]
     colours = [MARK if index == chosen else TEXT for index in range(len(places))]
@@ -69,14 +70,14 @@ def walk_strip(walk: Walk, chosen: int) -> Figure:
     layout = {
         "height": 32 * rows + 26,
         "margin": margins(t=22, left=2, bottom=2, right=2),
-        "xaxis": _hidden([-0.5, _COLUMNS - 0.5]),
+        "xaxis": _hidden([-0.5, wide - 0.5]),
         "yaxis": _hidden([rows - 0.5, -0.5]),
         "shapes": [
             _box(place, index == chosen, index in reads) for index, place in enumerate(places)
         ],
         "annotations": [
-            caption(name, (start + end) / 2 / _COLUMNS, 1.0, bold=False)
-            for start, end, name in _PARTS
+            caption(part, (columns[0] + columns[-1] + 1) / 2 / wide, 1.0, bold=False)
+            for part, columns in _parts(walk.steps, places)
         ],
         "hovermode": "closest",
     }
@@ -98,12 +99,13 @@ def step_cells(walk: Walk, step: Step, labels: Sequence[str], itos: Sequence[str
         labels: The text's tokens as they can be seen.
         itos: The vocabulary's.
     """
-    if step.name == "KV cache":
+    if step.axes[0] == "key or value":
         return kv_cache(step.values, labels)
     if step.values.ndim == 1:
-        shares = step.name in ("probabilities", "likeliest next tokens")
         ids = {"vocab": range(len(itos)), "rank": walk.likeliest}.get(step.axes[0], ())
-        return _cells(step, [itos[i] for i in ids], percent if shares else number)
+        return _cells(
+            step, [itos[i] for i in ids], percent if step.unit == "probability" else number
+        )
     columns = step.values.shape[1]
     if step.axes[1] == "position":
         return _heads(step, labels[:columns], "position that is looked at")
@@ -203,7 +205,7 @@ def swap_changes(walk: Walk, swaps: Sequence[tuple[str, Swap]]) -> Figure:
     changes = np.array([swap.changes for _, swap in swaps])
     count = changes.shape[1]
     names = [f"{index + 1} · {step.name}" for index, step in enumerate(walk.steps[:count])]
-    crowded = count > _COLUMNS
+    crowded = count > _WRITTEN
     texts = [["0" if change == 0 else f"{change:.2g}" for change in row] for row in changes]
     heat: dict[str, Any] = {
         "type": "heatmap",
@@ -388,15 +390,28 @@ def _short(value: float) -> str:
 # -- axes and boxes
 
 
-def _place(walk: Walk, index: int) -> tuple[int, int]:
-    """Return column and row of a step: what is before and after the layers joins their rows."""
-    n_layer = 1 + max(step.layer or 0 for step in walk.steps)
-    layer = walk.steps[index].layer
-    if layer is not None:
-        return _BEFORE + (index - _BEFORE) % _LAYER, layer
-    if index < _BEFORE:
-        return index, 0
-    return index - _LAYER * (n_layer - 1), n_layer - 1
+def _places(steps: Sequence[Step]) -> list[tuple[int, int]]:
+    """Return column and row of each step: what is before and after the layers joins their rows."""
+    layers = [step.layer for step in steps]
+    before, each = layers.index(0), layers.count(0)
+    last = max(layer for layer in layers if layer is not None)
+
+    def place(index: int) -> tuple[int, int]:
+        layer = layers[index]
+        if layer is not None:
+            return index - each * layer, layer
+        return (index, 0) if index < before else (index - each * last, last)
+
+    return [place(index) for index in range(len(layers))]
+
+
+def _parts(steps: Sequence[Step], places: Sequence[tuple[int, int]]) -> list[tuple[str, list[int]]]:
+    """Return the parts of the model with the columns of each, from the left."""
+    columns = sorted({(column, step.part) for step, (column, _) in zip(steps, places, strict=True)})
+    return [
+        (part, [column for column, _ in group])
+        for part, group in groupby(columns, key=lambda column: column[1])
+    ]
 
 
 def _box(place: tuple[int, int], chosen: bool, read: bool) -> dict[str, Any]:

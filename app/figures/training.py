@@ -196,9 +196,9 @@ def heads_through(through: Through) -> Figure:
 
 def zeroing_losses(result: Zeroing) -> Figure:
     """Draw the loss of a short list while the gradient is zeroed, and while it is not."""
-    steps = len(result.zeroed) - 1
+    steps = result.steps[-1]
     data = [
-        _line(name, colour, width=4) | {"x0": 0, "dx": 1, "y": packed(values)}
+        _line(name, colour, width=4) | {"x": list(result.steps), "y": packed(values)}
         for name, colour, values in _both(result.zeroed, result.kept)
     ]
     top = max(float(result.zeroed.max()), float(result.kept.max()))

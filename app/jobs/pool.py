@@ -330,6 +330,7 @@ class _Worker:
             answer = self._answer(ticket)
         finally:
             timer.cancel()
+            timer.join()  # it may have rung just now: the next process is not for it to end
         if answer is None and late.is_set():
             return {"error": _LATE.format(limit=limit)}
         return answer

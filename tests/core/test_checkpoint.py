@@ -51,7 +51,7 @@ def ours(path: Path, kind: str = "attention", **changes: object) -> Path:
         "vocabulary": {"itos": WORDS, "counts": {}},
     }
     for key, value in changes.items():
-        (metadata if key in ("kind", "vocabulary", "model_config") else arrays)[key] = value
+        (arrays if isinstance(value, np.ndarray) else metadata)[key] = value
     return write(path, arrays, metadata)
 
 
@@ -612,3 +612,25 @@ def test_hashes_in_any_order_are_found(tmp_path):
     assert [loaded.has_seen(text) for text in ("a", "b", "zz", "c")] == [True, True, True, False]
     empty = checkpoint.load(ours(tmp_path / "y.npz", seen_items=hashes[:0]))
     assert empty.has_seen("a") is False
+
+
+@pytest.mark.parametrize(
+    ("told", "losses"),
+    [
+        ([3.0, 2], [3.0, 2.0]),
+        *((nonsense, []) for nonsense in (None, 5, "ab", ["a"], [None, 1.0], [True], {"a": 1})),
+        ([10**400], []),
+    ],
+)
+def test_losses_are_numbers_or_nothing(tmp_path, told, losses):
+    loaded = checkpoint.load(ours(tmp_path / "x.npz", loss_history=told))
+    assert loaded.losses().tolist() == losses
+
+
+@pytest.mark.parametrize(
+    ("told", "section"), [({"lr": 1}, {"lr": 1}), *((odd, {}) for odd in ([1], "lr", 7, None))]
+)
+def test_a_section_is_a_table_or_nothing(tmp_path, told, section):
+    loaded = checkpoint.load(ours(tmp_path / "x.npz", training=told))
+    assert loaded.section("training") == section
+    assert loaded.section("corpus") == {}

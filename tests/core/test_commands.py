@@ -534,3 +534,18 @@ def test_a_word_level_microgpt_knows_its_own_stories(ask, tmp_path):
     told = [text in ("the cat ran .", "a dog sat !") for text in answer["samples"]]
     assert answer["seen_in_training"] == told
     assert any(told)
+
+
+def test_a_stopped_training_is_not_trained_over(refuse, names, tmp_path):
+    out = tmp_path / "x.npz"
+    resume_path(out).write_bytes(b"precious")
+    line = ("train", "--family", "microgpt", "--corpus", names[0], "--out", str(out))
+    assert "--resume goes on with it" in refuse(*line)
+    assert resume_path(out).read_bytes() == b"precious"
+
+
+def test_a_name_that_is_too_long_is_one_sentence(refuse, names, tmp_path):
+    for length in (248, 300):
+        out = str(tmp_path / ("a" * length + ".npz"))
+        message = refuse("train", "--family", "microgpt", "--corpus", names[0], "--out", out)
+        assert "too long" in message

@@ -2,6 +2,8 @@
 
 import json
 import math
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from wordlm_core import experiment
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import ConfigError, CorpusError
-from wordlm_core.experiment import OWN, PRESETS, SAMPLES, Draw, Experiment, Result
+from wordlm_core.experiment import MAX_VOCAB, OWN, PRESETS, SAMPLES, SEEDS, Draw, Experiment, Result
 from wordlm_core.gpt_trainer import MEAN_OVER, GPTTrainer
 from wordlm_core.items import prepare_items
 from wordlm_core.lens import sampling
@@ -51,9 +53,10 @@ def test_what_is_left_out_is_at_its_default():
         *(None, [], "steps", {"stepz": 3}, {"steps": 1.5}, {"steps": True}, {"steps": "10"}),
         *({"positions": 1}, {"lr": "0.01"}, {"label": None}, {"draws": 3}, {"draws": [1, 2]}),
         *({"draws": [[1.0]]}, {"draws": [[1.0, 2.5]]}, {"draws": [[True, 1]]}, {"draws": []}),
-        *({"__class__": "x"}, {"to_json": 1}, {"training": None}),
+        *({"__class__": "x"}, {"__doc__": "x"}, {"to_json": 1}, {"training": None}),
+        *({"lr": 10**400}, {"draws": [[10**400, None]]}),
     ],
-    ids=str,
+    ids=lambda record: str(record)[:40],
 )
 def test_a_record_of_another_shape_is_refused(record):
     with pytest.raises(ConfigError):
@@ -124,9 +127,33 @@ def test_parameters_of_the_presets_by_hand(setting, count):
 
 def test_what_takes_too_long_is_refused_with_its_size():
     large = Experiment(steps=20_000, d_model=64, n_layer=4, context=64)
-    with pytest.raises(ConfigError, match=r"20,000 steps take about \d+ seconds.*fewer steps"):
+    with pytest.raises(ConfigError, match=r"20,000 steps with 3 seeds take about \d+ seconds"):
         experiment.run(large, LIST)
     experiment.require_quick(Experiment(steps=20_000), 27)
+
+
+def test_more_different_characters_than_there_is_memory_for_are_refused_beforehand():
+    experiment.require_quick(Experiment(d_model=64, steps=100), MAX_VOCAB)
+    with pytest.raises(ConfigError, match=r"10,000 different characters, .* room for 9,999"):
+        experiment.require_quick(Experiment(d_model=4, steps=1), MAX_VOCAB + 1)
+
+
+def test_the_baseline_of_the_largest_vocabulary_is_a_quick_run_too():
+    experiment.require_quick(Experiment(data=OWN).baseline(), MAX_VOCAB)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"d_model": 32, "context": 1}, {"d_model": 8, "draws": (Draw(1.0), Draw(2.0))}],
+    ids=["mostly first weights", "mostly samples"],
+)
+def test_the_estimate_counts_what_is_not_training(settings):
+    characters = "".join(map(chr, range(0x4E00, 0x4E00 + MAX_VOCAB - 1)))
+    own = experiment.own_list([characters[i : i + 15] for i in range(0, len(characters), 15)])
+    tried = Experiment(data=OWN, steps=1, **settings)
+    started = time.process_time()
+    experiment.run(tried, own)
+    assert time.process_time() - started < 2 * experiment.estimate(tried, MAX_VOCAB)[1] + 0.2
 
 
 # -- a run
@@ -142,8 +169,9 @@ def test_a_run_is_the_trainer_s_training_and_the_lens_s_samples():
     trainer = GPTTrainer(config, items)
     trainer.run()
     assert result.losses.tolist() == trainer.losses
-    assert result.loss == np.mean(trainer.losses)
-    assert [report.step for report in reports] == list(range(1, 61))
+    assert result.seed_losses[0] == np.mean(trainer.losses)
+    assert [report.step for report in reports] == list(range(1, 60 * SEEDS + 1))
+    assert {report.steps for report in reports} == {60 * SEEDS}
     drawn = sampling.generate(
         MicroGPTModel(trainer.model_config, trainer.network.weights),
         items.vocabulary,
@@ -159,9 +187,18 @@ def test_a_run_is_the_trainer_s_training_and_the_lens_s_samples():
     assert result.seconds > 0
 
 
-def test_the_loss_is_the_mean_of_the_last_200():
+def test_each_seed_is_a_training_of_its_own_and_the_loss_is_their_mean():
+    result = experiment.run(SMALL, LIST)
+    alone = [experiment.run(replace(SMALL, seed=seed), LIST) for seed in (42, 43, 44)]
+    assert SMALL.seeds == (42, 43, 44)
+    assert result.seed_losses == tuple(each.seed_losses[0] for each in alone)
+    assert len(set(result.seed_losses)) == 3
+    assert result.loss == pytest.approx(sum(result.seed_losses) / 3)
+
+
+def test_the_loss_of_a_seed_is_the_mean_of_its_last_200():
     result = experiment.run(Experiment(data=OWN, steps=250, d_model=4, n_head=1), LIST)
-    assert result.loss == pytest.approx(result.losses[50:].mean())
+    assert result.seed_losses[0] == pytest.approx(result.losses[50:].mean())
     assert MEAN_OVER == 200
 
 
@@ -196,19 +233,33 @@ def test_a_result_survives_json():
     read = Result.from_json(through_json(result.to_json()))
     assert read.losses.tolist() == result.losses.tolist()
     assert not read.losses.flags.writeable
-    for name in ("parameters", "vocab_size", "loss", "seconds", "samples", "stopped", "audit"):
+    for name in ("parameters", "vocab_size", "loss", "seed_losses", "seconds", "samples"):
         assert getattr(read, name) == getattr(result, name)
+    assert (read.stopped, read.audit) == (result.stopped, result.audit)
 
 
 @pytest.mark.parametrize("rate", [1e6, 1e4])
 def test_a_training_that_diverges_says_why_and_keeps_its_curve(rate):
     result = experiment.run(Experiment(data=OWN, lr=rate), LIST)
+    assert "with seed 42 the " in result.stopped
     assert "learning rate" in result.stopped
-    assert result.loss is None
+    assert (result.loss, result.finals, result.seed_losses) == (None, None, (None,))
     assert result.samples == ()
     assert 1 <= len(result.losses) < 1000
     read = Result.from_json(through_json(result.to_json()))
     assert read.losses.tolist() == result.losses.tolist()
+
+
+def test_a_training_that_diverges_with_a_later_seed_keeps_what_the_first_made():
+    """At the edge of what can be stored it depends on the seed: the first such pair is taken."""
+    edges = (replace(SMALL, lr=4773.0, seed=seed) for seed in range(4, 40))
+    results = ((edge, experiment.run(edge, LIST)) for edge in edges)
+    edge, result = next(pair for pair in results if pair[1].seed_losses[1:] == (None,))
+    assert f"with seed {edge.seed + 1} the " in result.stopped
+    assert result.seed_losses[0] == np.mean(result.losses)
+    assert (result.loss, result.finals) == (None, None)
+    assert len(result.losses) == SMALL.steps
+    assert len(result.samples[0]) == SAMPLES
 
 
 # -- lists

@@ -59,6 +59,27 @@ def test_a_state_of_another_training_is_refused(tmp_path):
         GPTTrainer(TrainConfig.of("microgpt", **SMALL), prepare_items(CORPUS), resume=state)
 
 
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("weights", np.array(0.5)),
+        ("mean", np.zeros(3)),
+        ("losses", np.array(1.0)),
+        ("losses", np.zeros((2, 2))),
+        ("losses", np.zeros(201)),
+        ("stored__0", None),
+    ],
+)
+def test_a_state_whose_arrays_do_not_fit_is_incomplete(tmp_path, name, array):
+    state = tmp_path / "state.npz"
+    trainer().save(state)
+    arrays, record = checkpoint.read_arrays(state)
+    changed = {key: value for key, value in {**arrays, name: array}.items() if value is not None}
+    checkpoint.write_arrays(state, changed, record)
+    with pytest.raises(CheckpointError, match="is incomplete"):
+        GPTTrainer(TrainConfig.of("microgpt", **SMALL), prepare_items(CORPUS), resume=state)
+
+
 def test_a_checkpoint_holds_the_curve_a_hundred_steps_and_the_list_as_hashes(tmp_path):
     trained = trainer()
     trained.run()

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import tiny
-from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.lens._common import largest, position_in, texts_at_once, top_probs
+from wordlm_core.errors import CheckpointError, ConfigError, TextError
+from wordlm_core.lens._common import (
+    frozen,
+    largest,
+    position_in,
+    require_microgpt,
+    texts_at_once,
+    top_probs,
+)
 
 
 @given(
@@ -52,3 +59,22 @@ def test_positions_count_from_either_end(probe):
     for position in (9, -10):
         with pytest.raises(TextError, match=f"no position {position}: the text has 9 tokens"):
             position_in(probe, position)
+
+
+@pytest.mark.parametrize("case", tiny.CASES)
+def test_what_only_a_microgpt_answers_says_why(case):
+    model = tiny.make_model(case)
+    if model.family == "microgpt":
+        assert require_microgpt(model, "unused") is model
+    else:
+        with pytest.raises(CheckpointError, match="it has layers: choose a microgpt checkpoint"):
+            require_microgpt(model, "it has layers")
+
+
+def test_a_frozen_array_is_a_copy_of_its_own():
+    whole = np.zeros((3, 2))
+    kept = frozen(whole[1])
+    whole[1] = 1
+    assert not kept.any()
+    assert not kept.flags.writeable
+    assert kept.base is None

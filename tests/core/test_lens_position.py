@@ -1,5 +1,6 @@
 """One position: every number against the fast forward pass and against the lines that are shown."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -9,8 +10,8 @@ import pytest
 
 from tests import tiny
 from wordlm_core import answers
-from wordlm_core.errors import CheckpointError, ConfigError, TextError
-from wordlm_core.lens import position
+from wordlm_core.errors import CheckpointError, TextError
+from wordlm_core.lens import position, tokens
 from wordlm_core.models.microgpt import MicroGPTModel
 
 SIZES = {
@@ -30,7 +31,11 @@ def opened(size: str = "one layer"):
 
 def walks(size: str):
     loaded, probe = opened(size)
-    return loaded, probe, [position.walk(loaded.model, probe, p) for p in range(len(probe.ids))]
+    return loaded, probe, [walked_to(loaded, probe, p) for p in range(len(probe.ids))]
+
+
+def walked_to(loaded, probe, p: int) -> position.Walk:
+    return position.walk(loaded.model, probe, p, end_id=loaded.vocabulary.end_id)
 
 
 # -- the numbers
@@ -113,9 +118,8 @@ def test_they_are_those_of_the_whole_forward_pass(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_the_steps_are_in_the_order_of_the_code_and_read_earlier_ones_only(size):
     loaded, _, walked = walks(size)
-    for p, walk in enumerate(walked):
-        last = p + 1 == len(walked)
-        assert len(walk.steps) == 4 + 16 * loaded.model.n_layer + 3 + (not last)
+    for walk in walked:
+        assert len(walk.steps) == 4 + 16 * loaded.model.n_layer + 4
         for index, step in enumerate(walk.steps):
             assert all(earlier < index for earlier in step.reads)
             assert len(step.axes) == step.values.ndim
@@ -156,6 +160,8 @@ def test_without_positions_no_row_of_wpe_is_added_and_it_says_so():
     step = walked[1].find("position embedding")
     assert not step.values.any()
     assert "never added" in step.why
+    assert "where it stands" in walks("one layer")[2][1].find("sum").why
+    assert "where it stands" not in walked[1].find("sum").why
     assert np.array_equal(walked[1].find("sum").values, walked[1].find("token embedding").values)
 
 
@@ -166,32 +172,79 @@ def test_the_prediction_and_its_loss():
         powers = [math.exp(logit) for logit in logits[p]]
         assert walk.probs == pytest.approx(np.array(powers) / sum(powers), abs=1e-12)
         assert list(walk.likeliest) == sorted(range(len(powers)), key=lambda i: -powers[i])[:5]
-        if p + 1 < len(probe.ids):
-            assert walk.target == probe.ids[p + 1]
-            assert walk.loss == pytest.approx(-math.log(walk.probs[walk.target]), abs=1e-12)
-        else:
-            assert walk.target is None
-            assert walk.loss is None
+        assert walk.at_end == (p + 1 == len(probe.ids))
+        expected = loaded.vocabulary.end_id if walk.at_end else probe.ids[p + 1]
+        assert walk.target == expected
+        assert walk.loss == pytest.approx(-math.log(walk.probs[walk.target]), abs=1e-12)
+        assert walk.find("loss").values == pytest.approx([walk.loss])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_losses_of_a_text_are_those_that_training_lowers(size):
+    loaded, _, walked = walks(size)
+    table = tokens.read(loaded.vocabulary, TEXT, loaded.model.config.context_length)
+    losses = [walk.loss for walk in walked]
+    assert losses == pytest.approx(tokens.losses(loaded.model, table).tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_vectors_are_the_walk_without_its_loss(size):
+    loaded, probe, walked = walks(size)
+    for p, walk in enumerate(walked):
+        found = position.vectors(loaded.model, probe, p)
+        assert [step.name for step in found] == [step.name for step in walk.steps[:-1]]
+        for step, other in zip(found, walk.steps, strict=False):
+            assert np.array_equal(step.values, other.values)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_parts_follow_each_other_and_the_units_are_those_of_the_numbers(size):
+    loaded, _, walked = walks(size)
+    for step in walked[2].steps:
+        assert (step.layer is None) == (step.part in ("in", "out"))
+        if step.unit == "share":
+            assert step.values.sum(axis=-1) == pytest.approx(1)
+        if step.unit == "probability":
+            assert ((step.values > 0) & (step.values < 1)).all()
+    parts = [part for part, _ in itertools.groupby(step.part for step in walked[2].steps)]
+    assert parts == ["in", *["attention", "MLP"] * loaded.model.n_layer, "out"]
+
+
+def why_positions(size: str) -> str:
+    _, _, walked = walks(size)
+    return walked[1].find("position embedding").why
+
+
+def test_what_positions_are_for_depends_on_the_layers():
+    """One layer of attention cannot tell an order from another; the second can, a little."""
+    moved = {}
+    for n_layer in (1, 2):
+        loaded = tiny.char_checkpoint(n_layer=n_layer, positions=False)
+        ends = [
+            walked_to(loaded, loaded.vocabulary.probe(text, 8), -1).probs
+            for text in ("avne", "vane")
+        ]
+        moved[n_layer] = float(np.abs(ends[0] - ends[1]).max())
+    assert moved[1] < 1e-12
+    assert moved[2] > 1e-6
+    assert "one layer of attention" in why_positions("one layer")
+    assert "one layer of attention" not in why_positions("two layers")
+    assert "later layers could tell" in why_positions("two layers")
 
 
 def test_a_position_may_be_counted_from_the_end():
     loaded, probe = opened()
-    assert position.walk(loaded.model, probe, -1).position == len(TEXT)
+    assert walked_to(loaded, probe, -1).position == len(TEXT)
     with pytest.raises(TextError, match="no position 9"):
-        position.walk(loaded.model, probe, 9)
+        walked_to(loaded, probe, 9)
 
 
 @pytest.mark.parametrize("case", ["mlp", "attention", "multihead"])
 def test_other_families_are_refused(case):
     loaded = tiny.make_checkpoint(case)
     probe = loaded.vocabulary.probe("the cat", tiny.CONTEXT)
-    for refused in (
-        lambda: position.walk(loaded.model, probe, 1),
-        lambda: position.swap(loaded.model, probe, 1, place=0, replacement=4),
-        lambda: position.without_wo(loaded.model, probe, 1),
-    ):
-        with pytest.raises(CheckpointError, match="choose a microgpt checkpoint"):
-            refused()
+    with pytest.raises(CheckpointError, match="the code of microgpt: choose a microgpt checkpoint"):
+        walked_to(loaded, probe, 1)
 
 
 def test_weights_that_overflow_are_refused():
@@ -199,7 +252,7 @@ def test_weights_that_overflow_are_refused():
     large = {name: array * 1e200 for name, array in loaded.model.weights.items()}
     model = MicroGPTModel(loaded.model.config, large)
     with pytest.raises(CheckpointError, match="too large"):
-        position.walk(model, probe, 1)
+        position.walk(model, probe, 1, end_id=loaded.vocabulary.end_id)
 
 
 # -- how long the vectors are
@@ -232,147 +285,6 @@ def test_the_lengths_at_position_2_of_the_committed_sizes():
     assert found == [16, 16, 4, 3, 3, 3, 4, 16, 64, 27]
 
 
-# -- interventions
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_later_token_changes_nothing_at_all_and_an_earlier_one_does(size):
-    loaded, probe = opened(size)
-    for p in range(len(probe.ids)):
-        for place in range(len(probe.ids)):
-            new = (int(probe.ids[place]) + 1) % len(loaded.vocabulary)
-            found = position.swap(loaded.model, probe, p, place=place, replacement=new)
-            if place > p:
-                assert set(found.changes) == {0.0}
-                assert found.kl == 0
-                assert np.array_equal(found.probs_before, found.probs_after)
-            else:
-                assert max(found.changes) > 0
-                assert found.kl > 0
-                embedding_moved = found.changes[0] > 0
-                assert embedding_moved == (place == p)
-
-
-def test_a_swap_is_the_difference_of_two_walks():
-    loaded, probe = opened()
-    found = position.swap(loaded.model, probe, 3, place=1, replacement=2)
-    other = probe.ids.copy()
-    other[1] = 2
-    before = position.walk(loaded.model, probe, 3)
-    after = position.walk(loaded.model, replace(probe, ids=other), 3)
-    names = [step.name for step in before.steps if step.name != "loss"]
-    assert len(found.changes) == len(names)
-    expected = np.abs(before.find("scores", 0).values - after.find("scores", 0).values).max()
-    assert found.changes[names.index("scores")] == expected
-    p, q = before.probs, after.probs
-    assert found.kl == pytest.approx(float((p * np.log(p / q)).sum()), abs=1e-12)
-    assert (found.before, found.after) == (probe.ids[1], 2)
-
-
-def test_a_token_in_place_of_itself_changes_nothing():
-    loaded, probe = opened()
-    same = position.swap(loaded.model, probe, 3, place=1, replacement=int(probe.ids[1]))
-    assert set(same.changes) == {0.0}
-    assert same.kl == 0
-
-
-def test_a_swap_that_cannot_be_is_refused():
-    loaded, probe = opened()
-    with pytest.raises(ConfigError, match="no token 99"):
-        position.swap(loaded.model, probe, 1, place=1, replacement=99)
-    with pytest.raises(TextError, match="no position 50"):
-        position.swap(loaded.model, probe, 1, place=50, replacement=1)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_without_wo_is_a_model_whose_wo_is_the_identity(size):
-    loaded, probe = opened(size)
-    model = loaded.model
-    for layer in range(model.n_layer):
-        name = f"layer{layer}.attn_wo"
-        other = MicroGPTModel(model.config, {**model.weights, name: np.eye(model.config.d_model)})
-        for p in range(len(probe.ids)):
-            found = position.without_wo(model, probe, p, layer=layer)
-            walked = position.walk(model, probe, p)
-            assert found.mixed.sum(axis=0) == pytest.approx(walked.find("W_O", layer).values)
-            side_by_side = walked.find("heads side by side", layer).values
-            assert np.array_equal(found.apart.sum(axis=0), side_by_side)
-            assert np.count_nonzero(found.apart) <= model.config.d_model
-            expected = position.walk(other, probe, p).probs
-            assert found.probs_identity == pytest.approx(expected, abs=1e-12)
-            assert found.probs == pytest.approx(walked.probs, abs=1e-12)
-            kl = float((found.probs * np.log(found.probs / expected)).sum())
-            assert found.kl == pytest.approx(kl, abs=1e-10)
-
-
-def test_a_wo_that_is_the_identity_writes_nowhere_else():
-    loaded, probe = opened()
-    model = loaded.model
-    same = MicroGPTModel(
-        model.config, {**model.weights, "layer0.attn_wo": np.eye(model.config.d_model)}
-    )
-    found = position.without_wo(same, probe, 2)
-    assert found.elsewhere == 0
-    assert found.kl == 0
-    assert 0 < position.without_wo(model, probe, 2).elsewhere < 1
-    silent = MicroGPTModel(
-        model.config, {**model.weights, "layer0.attn_wo": np.zeros((tiny.WIDTH, tiny.WIDTH))}
-    )
-    assert position.without_wo(silent, probe, 2).elsewhere is None
-    with pytest.raises(ConfigError, match="no layer 1"):
-        position.without_wo(model, probe, 2, layer=1)
-
-
-# -- the example for the hand
-
-KEYS = [[1, 0], [0, 1], [-1, 0]]
-VALUES = [[10, 0], [0, 10], [5, 5]]
-
-
-def test_the_hand_example_by_hand():
-    found = position.hand_attention([1, 0], KEYS, VALUES)
-    assert found.dots.tolist() == [1, 0, -1]
-    assert found.scaled == pytest.approx([0.70711, 0, -0.70711], abs=5e-6)
-    # e^0.7071 = 2.0281, e^0 = 1, e^-0.7071 = 0.4931: together 3.5212; the largest is taken off.
-    assert found.powers == pytest.approx([1, 0.49307, 0.24312], abs=5e-6)
-    assert found.weights == pytest.approx([0.57598, 0.28400, 0.14003], abs=5e-6)
-    assert found.output == pytest.approx([6.45990, 3.54010], abs=2e-5)
-    assert found.parts.sum(axis=0) == pytest.approx(found.output)
-
-
-def test_one_key_takes_all():
-    found = position.hand_attention([3], [[2]], [[7, 8, 9]])
-    assert found.weights.tolist() == [1]
-    assert found.output.tolist() == [7, 8, 9]
-
-
-@pytest.mark.parametrize(
-    ("query", "keys", "values", "sentence"),
-    [
-        ([], KEYS, VALUES, "the query can have 1 to 4 numbers, not 0"),
-        ([1] * 5, KEYS, VALUES, "the query can have 1 to 4 numbers, not 5"),
-        ([1, 0], [], [], "the example can have 1 to 4 keys, not 0"),
-        ([1, 0], KEYS * 2, VALUES * 2, "the example can have 1 to 4 keys, not 6"),
-        ([1, 0], KEYS, VALUES[:2], "there are 3 keys, 2 values"),
-        ([1, 0, 0], KEYS, VALUES, "key 0 has 2 numbers and the query 3"),
-        ([1, 0], KEYS, [[1], [2], [3, 4]], "value 2 is not as long as value 0"),
-        ([1, 0], KEYS, [[], [], []], "value 0 can have 1 to 4 numbers, not 0"),
-        ([1, 1001], KEYS, VALUES, "between -1,000 and 1,000"),
-        ([1, math.nan], KEYS, VALUES, "between -1,000 and 1,000"),
-        ([1, math.inf], KEYS, VALUES, "between -1,000 and 1,000"),
-    ],
-)
-def test_bad_examples_are_refused_in_one_sentence(query, keys, values, sentence):
-    with pytest.raises(TextError, match=sentence):
-        position.hand_attention(query, keys, values)
-
-
-def test_large_numbers_do_not_overflow():
-    found = position.hand_attention([1000] * 4, [[1000] * 4, [-1000] * 4], [[1], [2]])
-    assert found.weights.tolist() == [1, 0]
-    assert found.output.tolist() == [1]
-
-
 # -- as JSON
 
 
@@ -390,5 +302,6 @@ def test_a_walk_as_json():
     assert told["next"][0]["prob"] == max(walked[2].probs)
     assert told["next"][0]["token"] == loaded.vocabulary.itos[int(np.argmax(walked[2].probs))]
     end = answers.of_walk(walked[-1], loaded.vocabulary)
-    assert end["target"] is None
-    assert end["loss"] is None
+    assert (told["at_end"], end["at_end"]) == (False, True)
+    assert end["target"] == "<BOS>"
+    assert end["loss"] == walked[-1].loss

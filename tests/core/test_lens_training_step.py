@@ -73,7 +73,7 @@ def test_every_position_is_asked_for_the_next_token(of):
 def test_gradients_equal_finite_differences(of):
     result = taken("nina", of)
     step = 1e-5
-    for each in result.parameters:
+    for each in (*result.row, *result.largest):
         place = (each.matrix, each.row, each.column)
         up = mean_loss(moved(of.model, *place, step), "nina")
         down = mean_loss(moved(of.model, *place, -step), "nina")
@@ -83,12 +83,11 @@ def test_gradients_equal_finite_differences(of):
 def test_the_chosen_numbers_are_the_first_letters_row_and_the_largest_entries():
     result = taken("nina")
     width = CHAR.model.config.d_model
-    row = result.parameters[:width]
+    row, largest = result.row, result.largest
     assert [(p.matrix, p.row, p.column) for p in row] == [
         ("wte", LETTERS.stoi["n"], column) for column in range(width)
     ]
     assert {p.token for p in row} == {"n"}
-    largest = result.parameters[width:]
     assert [p.matrix for p in largest] == list(CHAR.model.config.shapes)
     assert [p.token is None for p in largest] == [
         name not in ("wte", "lm_head") for name in CHAR.model.config.shapes
@@ -96,7 +95,7 @@ def test_the_chosen_numbers_are_the_first_letters_row_and_the_largest_entries():
     for parameter, matrix in zip(largest, result.matrices, strict=True):
         assert abs(parameter.gradient) <= matrix.norm
         assert matrix.norm <= abs(parameter.gradient) * math.sqrt(math.prod(matrix.shape))
-    for parameter in result.parameters:
+    for parameter in (*row, *largest):
         value = CHAR.model.weights[parameter.matrix][parameter.row, parameter.column]
         assert parameter.before == value
 
@@ -115,19 +114,19 @@ def test_only_rows_that_were_read_get_a_gradient():
         assert matrix.weight_norm == pytest.approx(np.linalg.norm(weights))
 
 
-def test_a_text_that_was_cut_has_its_first_token_s_row():
-    text = "adamvera" + "n"  # one more than the context holds, and <BOS>
-    result = taken(text)
-    assert result.forward[0].read == "d"
-    assert result.parameters[0].token == "d"
-    assert result.forward[-1].target == "<BOS>"
+def test_a_text_beyond_the_context_is_read_from_its_beginning():
+    result = taken("adamvera" + "n")  # <BOS> and nine letters, of which eight tokens are read
+    assert "".join(each.read for each in result.forward) == "<BOS>adamver"
+    assert result.row[0].token == "a"
+    assert result.forward[-1].target == "a"
 
 
 # -- Adam
 
 
 def test_the_first_step_of_adam_by_hand():
-    for each in taken().parameters:
+    result = taken()
+    for each in (*result.row, *result.largest):
         g = each.gradient
         assert each.mean == pytest.approx((1 - BETA1) * g)
         assert each.square == pytest.approx((1 - BETA2) * g * g)
@@ -140,8 +139,7 @@ def test_the_first_step_of_adam_by_hand():
 def test_the_second_step_remembers_the_first():
     first, second = taken("nina"), taken("nina", earlier=("nina",))
     assert (first.number, second.number) == (1, 2)
-    width = CHAR.model.config.d_model
-    for one, two in zip(first.parameters[:width], second.parameters[:width], strict=True):
+    for one, two in zip(first.row, second.row, strict=True):
         mean = BETA1 * one.mean + (1 - BETA1) * two.gradient
         square = BETA2 * one.square + (1 - BETA2) * two.gradient**2
         assert two.before == pytest.approx(one.after)
@@ -159,7 +157,7 @@ def test_the_second_step_remembers_the_first():
 def test_a_small_step_lowers_the_loss_of_its_text(text):
     result = taken(text, rate=1e-6)
     assert result.loss_after < result.loss
-    assert all(each.gradient * each.update <= 0 for each in result.parameters)
+    assert all(each.gradient * each.update <= 0 for each in result.row)
     assert result.loss_after == pytest.approx(np.mean([each.loss for each in result.forward_after]))
 
 
@@ -178,7 +176,7 @@ def test_steps_are_those_of_the_trainer():
     probe = items.vocabulary.probe(last, 8)
     result = training_step(start, items.vocabulary, probe, earlier=earlier, rate=RATE)
     assert [*result.earlier, result.loss] == pytest.approx(trainer.losses, rel=1e-6)
-    for each in result.parameters:
+    for each in (*result.row, *result.largest):
         now = trainer.network.weights[each.matrix][each.row, each.column]
         assert each.after == pytest.approx(now, rel=1e-5)
 
@@ -228,7 +226,8 @@ def test_the_answer_is_json_and_says_the_fall():
     said = json.loads(json.dumps(answers.of_training_step(result), allow_nan=False))
     assert said["fell_by"] == pytest.approx(result.loss - result.loss_after)
     assert said["forward"][0]["read"] == "<BOS>"
-    assert len(said["parameters"]) == len(result.parameters)
+    assert [each["column"] for each in said["row"]] == list(range(CHAR.model.config.d_model))
+    assert [each["matrix"] for each in said["largest"]] == list(CHAR.model.config.shapes)
     assert [matrix["name"] for matrix in said["matrices"]] == list(CHAR.model.config.shapes)
 
 
@@ -239,7 +238,8 @@ NAMES = ("nina", "adam", "vera")
 
 def test_zeroed_training_is_a_walk_of_steps():
     result = zeroing(CHAR.model, LETTERS, names=NAMES, steps=7, rate=RATE)
-    assert len(result.zeroed) == len(result.kept) == 8
+    assert result.steps == (0, 5, 7)
+    assert len(result.zeroed) == len(result.kept) == 3
     assert len(result.zeroed_norms) == len(result.kept_norms) == 7
     assert result.floor == prepare_items(Corpus("own", NAMES, "MIT", "")).floor(8)
     path = [NAMES[i % 3] for i in range(7)]
@@ -248,18 +248,24 @@ def test_zeroed_training_is_a_walk_of_steps():
     assert result.zeroed_norms[-1] == pytest.approx(norm)
     start = [mean_loss(CHAR.model, name) for name in NAMES]
     assert result.zeroed[0] == result.kept[0] == pytest.approx(np.mean(start))
-    after_one = [mean_after_one(name) for name in NAMES]
-    assert result.zeroed[1] == pytest.approx(np.mean(after_one))
+    after = [taken(name, earlier=path[:5]).loss for name in NAMES]
+    assert result.zeroed[1] == pytest.approx(np.mean(after))
+    after = [taken(name, earlier=path).loss for name in NAMES]
+    assert result.zeroed[2] == pytest.approx(np.mean(after))
 
 
-def mean_after_one(text: str) -> float:
-    """Return the loss of a text in the model that took one step on the first name."""
-    return taken(text, earlier=NAMES[:1]).loss
+def test_a_model_that_is_too_large_is_refused_before_any_step(monkeypatch):
+    numbers = sum(array.size for array in CHAR.model.weights.values())
+    monkeypatch.setattr("wordlm_core.lens.training_step.MOST_WORK", 6 * numbers)
+    assert len(zeroing(CHAR.model, LETTERS, names=NAMES, steps=6).kept_norms) == 6
+    with pytest.raises(ConfigError, match=f"7 steps of {numbers:,} numbers each"):
+        zeroing(CHAR.model, LETTERS, names=NAMES, steps=7)
 
 
 def test_without_zeroing_the_first_step_is_equal_and_later_gradients_are_sums():
+    one = zeroing(CHAR.model, LETTERS, names=NAMES, steps=1, rate=RATE)
+    assert one.kept[1] == one.zeroed[1] != one.zeroed[0]
     result = zeroing(CHAR.model, LETTERS, names=NAMES, steps=3, rate=1e-9)
-    assert result.kept[1] == result.zeroed[1]
     assert result.kept_norms[0] == result.zeroed_norms[0]
     # At a rate of almost nothing the model stands still: the sum is of known gradients.
     model = CHAR.model

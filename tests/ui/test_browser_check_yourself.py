@@ -26,7 +26,7 @@ def test_an_answer_is_checked_by_keyboard(page, server, asked):
     box = page.get_by_label("Your answer", exact=True)
     box.press_sequentially("seven", delay=5)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("This cannot be read as a number")).to_be_visible()
+    expect(page.get_by_text("“seven” is no whole number")).to_be_visible()
     box.fill(first.expected.shown)
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="Right: ")).to_be_visible()

@@ -61,10 +61,10 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):
 
 
 def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):
-    visit(page, f"{server}/experiments?experiment=own+settings&steps=18000&run_seed=5")
+    visit(page, f"{server}/experiments?experiment=own+settings&steps=7000&run_seed=5")
     commit(page, "goes down", "0.3", "4192", "longer is better")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_text(re.compile("Step [0-9,]+ of 18,000"))).to_be_visible(timeout=WHILE_BUSY)
+    expect(page.get_by_text(re.compile("Step [0-9,]+ of 21,000"))).to_be_visible(timeout=WHILE_BUSY)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Attention").click()
     expect(page.get_by_role("heading", name="Attention", exact=True)).to_be_visible()
     settled(page)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 def walked(text: str, at: int) -> position.Walk:
     loaded = tiny.char_checkpoint()
     probe = loaded.vocabulary.probe(text, loaded.model.config.context_length)
-    return position.walk(loaded.model, probe, at)
+    return position.walk(loaded.model, probe, at, end_id=loaded.vocabulary.end_id)
 
 
 def said(page, text: str):

@@ -43,6 +43,8 @@ def test_a_step_is_taken_and_training_is_scrubbed(page, server):
         page.keyboard.press("Enter")
         expect(answer).to_contain_text(said)
         expect(button).to_be_disabled()
+        table = page.locator(".st-key-predictions").bounding_box()
+        assert max(button.bounding_box()["y"] + 40, table["y"] + table["height"]) <= 768
     page.get_by_role("button", name="Next step").click()
     expect(answer).to_contain_text("Step 2:")
     settled(page)
@@ -59,6 +61,15 @@ def test_a_step_is_taken_and_training_is_scrubbed(page, server):
     drawn.get_by_text("Play").click()
     expect(drawn.locator(".slider-label").first).to_contain_text("at training step 20")
     expect(answer).to_contain_text("Step 2:")  # the server was not asked
+
+    page.get_by_role("textbox", name="A short list").fill("nina vera")
+    page.get_by_role("button", name="Run both").click()  # straight from the box
+    result = training_step.zeroing(
+        CHAR.model_at("step_0"), tiny.LETTERS, names=("nina", "vera"), rate=0.01
+    )
+    said = f"the list costs {result.zeroed[-1]:.2f} nats with zeroing"
+    expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
+    figure(page, "zeroing_norms")
 
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollWidth") <= 390

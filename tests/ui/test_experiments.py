@@ -22,7 +22,7 @@ from app.figures.base import MARK, MUTED
 from tests.ui.test_pages import ROOT, html, is_fine, open_page, said, specs
 from wordlm_core import experiment
 from wordlm_core.errors import TextError
-from wordlm_core.experiment import OWN, PRESETS, Draw, Experiment, Result
+from wordlm_core.experiment import DATA, OWN, PRESETS, Draw, Experiment, Result
 
 NAMES = (
     *("oranel", "tivo", "masu", "belinara", "kex", "junoth"),
@@ -135,7 +135,10 @@ def made(results, guess: Prediction, number: int = 1, *, diverged: bool = False)
 def test_the_first_view_shows_the_baseline_and_asks_for_a_prediction(at):
     assert is_fine(at)
     baseline = run_apart(Experiment())
-    assert f"Baseline: loss {baseline.loss:.3f} over the last 200 of 1,000 steps" in plain(at)
+    assert (
+        f"Baseline: loss {baseline.loss:.3f} over the last 200 of 1,000 steps, mean of 3 seeds"
+        in plain(at)
+    )
     assert "V = 27" in plain(at)
     assert "4,192" not in plain(at)  # it is to be counted by hand
     assert keys(at, "button") >= {"lock_prediction"}
@@ -187,7 +190,7 @@ def test_a_locked_prediction_cannot_be_changed_and_waits_for_its_experiment(at):
 def test_commit_run_compare_explain(at):
     chosen = LABELS.index("learning rate 0.1")
     choose(at, chosen)
-    assert "Changed: learning rate 0.01 → 0.1. Same seed (42), same order" in plain(at)
+    assert "Changed: learning rate 0.01 → 0.1. Same seeds (42 to 44), same orders" in plain(at)
     predict(at, UP, "0.3", "4192", "too large steps")
     lock(at)
     run_it(at)
@@ -195,7 +198,9 @@ def test_commit_run_compare_explain(at):
     tried = PRESETS[chosen].experiment
     here, baseline = run_apart(tried), run_apart(tried.baseline())
     change = here.loss - baseline.loss
-    assert f"goes up ({change:+.3f})" in plain(at)
+    changes = [loss - base for loss, base in zip(here.finals, baseline.finals, strict=True)]
+    spread = f"between {min(changes):+.3f} and {max(changes):+.3f} over 3 seeds"
+    assert f"goes up ({change:+.3f}, {spread})" in plain(at)
     assert f"The direction was right; the size was {abs(change - 0.3):.3f} nats off." in plain(at)
     assert "You counted 4,192 parameters: right." in plain(at)
     (row,) = rows(at)
@@ -221,7 +226,7 @@ def test_temperatures_are_ways_to_sample_one_training(at):
     predict(at, SAME, "", "4192")
     lock(at)
     run_it(at)
-    assert "stays the same (+0.000)" in plain(at)
+    assert "stays the same (+0.000, between +0.000 and +0.000 over 3 seeds)" in plain(at)
     for temperature in ("T 0.1", "T 0.5", "T 1", "T 2"):
         assert f'<td class="wl-left">{temperature}</td>' in html(at)
 
@@ -234,21 +239,21 @@ def test_every_preset_says_its_question_and_what_it_changes(at):
         if position == OWN_LIST:
             assert "the list is empty" in said(at).lower()
         else:
-            assert "Same seed" in plain(at) or "Losses of two lists" in plain(at)
+            assert "Same seeds" in plain(at) or "Losses of two lists" in plain(at)
             assert "lock_prediction" in keys(at, "button")
 
 
 def test_a_long_run_is_watched_left_found_again_and_cancelled(at):
     choose(at, OWN_SETTINGS)
     at.number_input("steps").set_value(20_000)
-    at.number_input("width").set_value(64)
+    at.number_input("width").set_value(32)
     at.number_input("run_seed").set_value(7).run()
     assert "Several at once: an effect has no single cause." in plain(at)
     predict(at, DOWN, "0.1", "1", "longer")
     lock(at)
     at.button("run_experiment").click().run()
     assert "cancel_run" in keys(at, "button")
-    assert "steps 20,000, width 64" in plain(at)
+    assert "steps 20,000, width 32" in plain(at)
     at.switch_page("../pages/20_attention.py").run()
     at.switch_page("../pages/87_experiments.py").run()
     assert "cancel_run" in keys(at, "button")
@@ -438,6 +443,39 @@ def test_a_file_is_read_and_stays_until_it_is_taken_away(at):
     assert "the list is empty" in said(at).lower()
 
 
+def test_an_item_of_a_jsonl_file_may_hold_a_new_line(at):
+    choose(at, OWN_LIST)
+    send(at, "two.jsonl", b'{"text": "ab\\ncd"}\n{"text": "ef"}\n')
+    assert "2 items; 7 different characters" in plain(at)
+
+
+def test_a_list_with_too_many_different_characters_is_one_sentence(at):
+    choose(at, OWN_LIST)
+    characters = "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))
+    send(at, "signs.txt", "\n".join(re.findall(".{1,15}", characters)).encode())
+    assert is_fine(at)
+    assert "15,000 different characters, and a quick run has room for 9,999" in said(at)
+    assert "lock_prediction" not in keys(at, "button")
+
+
+def test_a_baseline_that_nobody_waits_for_is_ended(at):
+    choose(at, OWN_SETTINGS)
+    at.selectbox("data").set_value(DATA.index(OWN))
+    at.text_input("lr").set_value("0.02").run()
+    characters = "".join(map(chr, range(0x4E00, 0x4E00 + 9_000)))
+    send(at, "signs.txt", "\n".join(re.findall(".{1,15}", characters)).encode())
+    assert "Training the baseline" in plain(at)
+    assert len(state.quick_pool().processes()) == 1
+    at.run()  # the page looks again: it is still waited for
+    assert len(state.quick_pool().processes()) == 1
+    choose(at, LABELS.index("2 layers"))
+    assert "lock_prediction" in keys(at, "button")
+    end = time.monotonic() + 2.0
+    while state.quick_pool().processes():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_200_000_items_from_a_file_run(at):
     choose(at, OWN_LIST)
     lines = "\n".join(f"{NAMES[i % 12][:4]}{i % 50_000}" for i in range(200_000))
@@ -539,24 +577,52 @@ def test_json_holds_everything_also_of_a_training_that_diverged(results):
 
 
 @pytest.mark.parametrize(
-    ("change", "direction"),
-    [(0.5, UP), (0.021, UP), (0.019, SAME), (0.0, SAME), (-0.019, SAME), (-0.3, DOWN)],
+    ("changes", "direction"),
+    [
+        ((0.5, 0.4, 0.6), UP),
+        ((0.008, 0.043, 0.029), UP),  # no positions: its first seed alone says little
+        ((-0.3, -0.2, -0.1), DOWN),
+        ((-0.016, -0.016, -0.016), DOWN),
+        ((0.014, 0.014, 0.014), SAME),  # too small
+        ((-0.018, -0.006, -0.012), SAME),  # width 32
+        ((0.5, 0.4, -0.001), SAME),  # contradicted
+        ((0.0, 0.0, 0.0), SAME),
+    ],
 )
-def test_the_direction_of_a_change(results, change, direction):
-    base = replace(results[0], loss=2.0)
-    result = replace(results[1], loss=2.0 + change)
+def test_the_direction_is_that_of_three_pairs(results, changes, direction):
+    base = replace(results[0], seed_losses=(2.0, 2.5, 1.5))
+    losses = tuple(map(sum, zip(base.seed_losses, changes, strict=True)))
+    result = replace(results[1], seed_losses=losses)
     run = Run(1, small(), "", Prediction(UP, 0.1, result.parameters, ""), result, base)
+    assert run.changes == pytest.approx(changes)
+    assert run.change == pytest.approx(sum(changes) / 3)
     assert run.direction == direction
     assert run.sign_right == (direction == UP)
     assert run.count_right
-    off = abs(change - 0.1)
+    off = abs(sum(changes) / 3 - 0.1)
     assert f"{off:.3f} nats off" in experiment_runs.verdict(run)[0]
+    spread = f"between {min(changes):+.3f} and {max(changes):+.3f} over 3 seeds"
+    assert spread in experiment_runs.happened(run)
+    (row,) = csv.DictReader(io.StringIO(experiment_runs.runs_csv([run], {})))
+    assert float(row["lowest_change"]) == pytest.approx(min(changes))
+    assert float(row["highest_change"]) == pytest.approx(max(changes))
+    (told,) = json.loads(experiment_runs.runs_json([run], {}))["runs"]
+    assert told["changes"] == pytest.approx(changes)
+
+
+def test_what_a_preset_does_is_told_from_what_its_seeds_do():
+    """What fifteen seeds say together (bench/experiment_noise.py), three say too."""
+    baseline = run_apart(Experiment())
+    for label, direction in {"no positions": UP, "width 32": SAME, "2 layers": SAME}.items():
+        tried = PRESETS[LABELS.index(label)].experiment
+        run = Run(1, tried, "", Prediction(SAME, 0.0, 1, ""), run_apart(tried), baseline)
+        assert run.direction == direction, label
 
 
 @pytest.mark.parametrize(
     ("typed", "count"),
     [
-        *(("4192", 4192), (" 4,192 ", 4192), ("4 192", 4192), ("4.192", 4192)),
+        *(("4192", 4192), (" 4,192 ", 4192), ("4 192", 4192), ("27.0", 27)),
         *(("4'192", 4192), ("1,234,567", 1234567), ("0", 0)),
     ],
 )
@@ -564,7 +630,7 @@ def test_a_count_may_be_grouped(typed, count):
     assert experiment_runs.parse_count(typed) == count
 
 
-@pytest.mark.parametrize("typed", ["", "4.5", "-1", "1e3", "4,19", "٤", "9" * 20, "4192 about"])
+@pytest.mark.parametrize("typed", ["", "4.5", "-1", "4.192", "4,19", "٤", "9" * 20, "4192 about"])
 def test_what_is_no_count_is_refused(typed):
     with pytest.raises(TextError, match="a whole number"):
         experiment_runs.parse_count(typed)

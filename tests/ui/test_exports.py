@@ -52,3 +52,49 @@ def test_a_model_without_attention_leaves_the_column_empty(folder):
     result = ablation.ablate(loaded.model, loaded.vocabulary, probe)
     rows = list(csv.DictReader(io.StringIO(exports.ablation_csv(result))))
     assert {row["mean_attention"] for row in rows} == {""}
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        *(('=HYPERLINK("http://x","y")', '\'=HYPERLINK("http://x","y")'), ("=1+1", "'=1+1")),
+        *(("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"), ("@SUM(1)", "'@SUM(1)")),
+        *(
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\r=1"),
+            ("-1-1", "'-1-1"),
+            ("-", "'-"),
+            ("- one", "'- one"),
+            ("a\rb\nc", "a\rb\nc"),
+        ),
+        *(("-0.5", "-0.5"), ("+3", "+3"), ("-1,5%", "-1,5%"), ("-.5", "-.5"), ("a=1", "a=1")),
+        *((-0.5, "-0.5"), (-3, "-3"), (None, ""), (False, "False"), ("", "")),
+    ],
+)
+def test_what_a_spreadsheet_would_compute_is_text_where_people_type(cell, kept):
+    """Tokens of a model, in the other columns, stay as they are."""
+    made = exports.csv_text(("token", "answer"), [(cell, cell)], typed=("answer",))
+    (row,) = csv.DictReader(io.StringIO(made, newline=""))
+    assert row == {"token": "" if cell is None else str(cell), "answer": kept}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("0.25", ["> 0\\.25"]),
+        ("10) ten", ["> 10\\) ten"]),
+        ("a\nb\n\nc", ["> a\\", "> b", "> ", "> c"]),
+        ("a\rb\r\nc", ["> a\\", "> b\\", "> c"]),
+        ("  in\n- x", ["> &nbsp;&nbsp;in\\", "> \\- x"]),
+        ("*a* <b> [c](d) `e` # | $ ~ & \\", None),
+        (" \n ", ["> *nothing yet*"]),
+    ],
+)
+def test_a_quotation_is_drawn_letter_for_letter(text, lines):
+    signs = "".join(f"\\{c}" if c in "\\`*_[]<>#$~|&" else c for c in text)
+    assert exports.markdown_quote(text) == (lines or [f"> {signs}"])
+
+
+def test_json_holds_no_nan():
+    with pytest.raises(ValueError, match="JSON"):
+        exports.json_text({"loss": float("nan")})

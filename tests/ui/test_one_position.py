@@ -9,14 +9,14 @@ import shutil
 import numpy as np
 import pytest
 
-from app import exports_gpt, figures, position_page
+from app import exports_gpt, figures
 from tests import tiny
 from tests.ui.conftest import printed_by
 from tests.ui.test_figures import unpack
 from tests.ui.test_pages import html, is_fine, open_page, said, specs
 from wordlm_core import checkpoint
-from wordlm_core.errors import TextError
-from wordlm_core.lens import position
+from wordlm_core.lens import position, position_interventions, tokens
+from wordlm_core.lens.hand_attention import hand_attention
 
 TEXT = "anna"
 LABELS = ["<BOS>", *TEXT]
@@ -30,7 +30,7 @@ def opened():
 
 def walked(at: int = 2) -> position.Walk:
     loaded, probe = opened()
-    return position.walk(loaded.model, probe, at)
+    return position.walk(loaded.model, probe, at, end_id=tiny.LETTERS.end_id)
 
 
 def the_page(**parameters: str):
@@ -84,6 +84,15 @@ def test_each_wrong_length_has_one_sentence_and_empty_ones_are_named(artifacts):
     assert notes[1] == "Output of one head, not &lt;b&gt;x: it is not a whole number."
     assert len(notes) == 2
     assert "Still empty: Query q, One head's part of q," in plain(at).replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize(("typed", "right"), [("{}.0", 1), ("+{}", 1), ("{}.5", 0), ("1.00{}", 0)])
+def test_a_length_is_read_like_every_whole_number(artifacts, typed, right):
+    at = the_page()
+    at.text_input("length_0").set_value(typed.format(lengths()[0].length))
+    check(at)
+    assert f"{right} of 10 right" in plain(at)
+    assert ("it is not a whole number" in plain(at)) is not bool(right)
 
 
 # -- the walk
@@ -140,16 +149,18 @@ def test_a_step_from_the_link_is_where_the_buttons_start(artifacts):
     assert at.select_slider("walk").value == 10
 
 
-def test_the_loss_names_the_next_token_and_ends_with_the_text(artifacts):
+def test_the_loss_names_the_next_token_and_at_the_end_that_the_text_ends(artifacts):
     at = the_page(walk="24")
     walk = walked()
     assert f"The next token is {TEXT[2]}: -log {walk.probs[walk.target]:.4f}" in plain(at)
     at.select_slider("position").set_value(len(TEXT)).run()
     assert is_fine(at)
-    assert "24 · loss is not here: reset" in plain(at)
-    assert at.select_slider("walk").value == 0
-    at.select_slider("walk").set_value(22).run()
-    assert "The text ends here" in plain(at)
+    loaded, _ = opened()
+    table = tokens.read(loaded.vocabulary, TEXT, loaded.model.config.context_length)
+    loss = tokens.losses(loaded.model, table)[-1]
+    assert at.select_slider("walk").value == 23
+    assert f"The next token is <BOS>, if the text ends here: -log {np.exp(-loss):.4f}" in plain(at)
+    assert unpack(specs(at)[VECTOR]["data"][0]["z"]) == pytest.approx(loss)
 
 
 def test_the_cache_and_the_bars_grow_with_the_position(artifacts):
@@ -192,19 +203,23 @@ def test_a_second_layer_has_a_row_and_cache_of_its_own(with_others):
     assert is_fine(at)
     assert "25 · KV cache, layer 1" in plain(at)
     deep = tiny.char_checkpoint(n_layer=2)
-    walk = position.walk(deep.model, opened()[1], 2)
+    walk = position.walk(deep.model, opened()[1], 2, end_id=tiny.LETTERS.end_id)
     assert unpack(specs(at)[CACHE]["data"][0]["z"])[:3] == pytest.approx(
         walk.find("KV cache", 1).values[0].astype(np.float32)
     )
     heights = {box["y0"] for box in specs(at)[STRIP]["layout"]["shapes"]}
     assert len(heights) == 2
     assert len(specs(at)[STRIP]["layout"]["shapes"]) == 40
+    at.select_slider("walk").set_value(1).run()
+    assert "later layers could tell something of it" in plain(at)
 
 
 def test_without_positions_it_says_that_they_are_left_out(with_others):
     at = the_page(checkpoint="microgpt_blind", walk="2")
     assert "Left out: this model was trained without positions" in plain(at)
     assert not unpack(specs(at)[VECTOR]["data"][0]["z"]).any()
+    at.button("walk_next").click().run()
+    assert "where it stands" not in plain(at)
 
 
 def test_another_training_step_has_other_numbers(artifacts):
@@ -212,7 +227,7 @@ def test_another_training_step_has_other_numbers(artifacts):
     at.select_slider("step").set_value(0).run()
     assert is_fine(at)
     loaded, probe = opened()
-    before = position.walk(loaded.model_at("step_0"), probe, 2).steps[0].values
+    before = position.vectors(loaded.model_at("step_0"), probe, 2)[0].values
     drawn = unpack(specs(at)[VECTOR]["data"][0]["z"]).ravel()
     assert drawn == pytest.approx(before.astype(np.float32))
     assert drawn != pytest.approx(walked().steps[0].values.astype(np.float32))
@@ -239,7 +254,9 @@ def test_a_later_token_changes_exactly_nothing_and_an_earlier_one_is_measured(ar
     assert set(specs(at)[CHANGES]["data"][0]["text"][0]) == {"0"}
     loaded, probe = opened()
     new = loaded.vocabulary.itos[at.selectbox("new_token").value]
-    swap = position.swap(loaded.model, probe, 2, place=1, replacement=loaded.vocabulary.stoi[new])
+    swap = position_interventions.swap(
+        loaded.model, probe, 2, place=1, replacement=loaded.vocabulary.stoi[new]
+    )
     assert earlier == pytest.approx(np.array(swap.changes, dtype=np.float32))
     assert "changes nothing at position 2: the largest change is 0." in plain(at)
     assert f"moves the prediction by {figures.nats(swap.kl)} nats" in plain(at)
@@ -265,7 +282,7 @@ def test_the_same_token_is_no_change_and_says_so(artifacts):
 def test_wo_is_shown_with_and_without(artifacts):
     at = the_page()
     loaded, probe = opened()
-    found = position.without_wo(loaded.model, probe, 2)
+    found = position_interventions.without_wo(loaded.model, probe, 2)
     apart, mixed = (unpack(panel["z"]) for panel in specs(at)[WRITES]["data"])
     assert apart == pytest.approx(found.apart.astype(np.float32))
     assert mixed == pytest.approx(found.mixed.astype(np.float32))
@@ -278,9 +295,16 @@ def test_wo_is_shown_with_and_without(artifacts):
 
 def test_the_hand_example_shows_every_number(artifacts):
     text = html(the_page())
-    for cell in ("1·1 + 0·0 = 1", "1·(-1) + 0·0 = -1", "0.707", "-0.707", "0.493", "0.243"):
+    for cell in (
+        "1\u00d71 + 0\u00d70 = 1",
+        "1\u00d7(-1) + 0\u00d70 = -1",
+        "0.707",
+        "-0.707",
+        "0.493",
+        "0.243",
+    ):
         assert cell in text
-    assert "0.576 · [10, 0] = [5.76, 0]" in text
+    assert "0.576 \u00d7 [10, 0] = [5.76, 0]" in text
     assert "Output, the sum: [6.46, 3.54]" in plain(the_page())
 
 
@@ -288,27 +312,26 @@ def test_it_can_be_edited_and_linked(artifacts):
     at = the_page()
     at.text_input("hand_query").set_value("0 1").run()
     assert "Output, the sum: [2.52, 7.48]" not in plain(at)
-    expected = position.hand_attention(
-        [0, 1], [[1, 0], [0, 1], [-1, 0]], [[10, 0], [0, 10], [5, 5]]
-    )
+    expected = hand_attention([0, 1], [[1, 0], [0, 1], [-1, 0]], [[10, 0], [0, 10], [5, 5]])
     x, y = (f"{round(float(value), 3):g}" for value in expected.output)
     assert f"Output, the sum: [{x}, {y}]" in plain(at)
     at = the_page(hand_keys="2", hand_query="3", hand_values="7, 8")
-    assert "3·2 = 6" in html(at)
+    assert "3\u00d72 = 6" in html(at)
     assert "Output, the sum: [7, 8]" in plain(at)
 
 
 @pytest.mark.parametrize(
     ("box", "typed", "sentence"),
     [
-        ("hand_query", "", "the query can have 1 to 4 numbers, not 0"),
-        ("hand_query", "1, 0; 1", "there is one query here, not 2"),
+        ("hand_query", "", "the query: 1 to 4 numbers with commas between them, not 0"),
         ("hand_query", "1, 0, 0", "Key 0 has 2 numbers and the query 3"),
-        ("hand_keys", "1, x", "“x” among the keys is not a number"),
-        ("hand_keys", "<b>, 1", "“<b>” among the keys is not a number"),
+        ("hand_keys", "", "the keys: 1 to 4 rows with ; between them, not 0"),
+        ("hand_keys", "1, x", "“x” in row 0 of the keys is no number"),
+        ("hand_keys", "<b>, 1", "“<b>” in row 0 of the keys is no number"),
         ("hand_keys", "1,0; 0,1", "each key needs one value: there are 2 keys, 3 values"),
         ("hand_values", "1; 2; 3, 4", "Value 2 is not as long as value 0"),
-        ("hand_values", "nan; 1; 2", "between -1,000 and 1,000"),
+        ("hand_values", "nan; 1; 2", "“nan” in row 0 of the values is no number"),
+        ("hand_values", "1; 5000; 2", "“5000” in row 1 of the values is too large: 1,000 is"),
     ],
 )
 def test_a_bad_example_has_a_sentence_and_the_rest_of_the_page_stays(
@@ -321,11 +344,11 @@ def test_a_bad_example_has_a_sentence_and_the_rest_of_the_page_stays(
     assert len(specs(at)) == 6
 
 
-def test_vectors_are_read_with_commas_blanks_and_semicolons():
-    assert position_page.read_vectors("1, 0; -1 .5;", "the keys") == [[1, 0], [-1, 0.5]]
-    assert position_page.read_vectors("", "the keys") == [[]]
-    with pytest.raises(TextError, match="“2a” among the keys"):
-        position_page.read_vectors("1, 2a", "the keys")
+def test_brackets_and_the_minus_of_a_book_are_read_here_too(artifacts):
+    at = the_page(hand_query="[1, 0]", hand_keys="[1, 0]; [0, 1]; [\u22121, 0]")
+    assert is_fine(at)
+    assert said(at) == ""
+    assert "1\u00d7(-1) + 0\u00d70 = -1" in html(at)
 
 
 # -- files
@@ -357,6 +380,38 @@ def test_the_json_is_the_commands(folder):
 
 
 # -- the figures
+
+
+@pytest.mark.parametrize("n_layer", [1, 2, 3])
+def test_the_strip_has_a_row_a_layer_and_names_the_parts(n_layer):
+    loaded = tiny.char_checkpoint(n_layer=n_layer)
+    walk = position.walk(loaded.model, opened()[1], 2, end_id=tiny.LETTERS.end_id)
+    layout = figures.walk_strip(walk, 0).spec["layout"]
+    places = [
+        ((box["x0"] + box["x1"]) / 2, (box["y0"] + box["y1"]) / 2) for box in layout["shapes"]
+    ]
+    assert len(set(places)) == len(places) == 4 + 16 * n_layer + 4
+    for step, (x, y) in zip(walk.steps, places, strict=True):
+        first = next(
+            at[0] for other, at in zip(walk.steps, places, strict=True) if other.part == step.part
+        )
+        assert x >= first
+        assert y == pytest.approx(
+            step.layer if step.layer is not None else (n_layer - 1) * (step.part == "out")
+        )
+    assert [note["text"] for note in layout["annotations"]] == ["in", "attention", "MLP", "out"]
+    middles = [note["x"] * 24 - 0.5 for note in layout["annotations"]]
+    assert middles == pytest.approx([1.5, 9.0, 17.0, 21.5])
+
+
+def test_only_probabilities_are_written_in_percent():
+    walk = walked()
+    for step in walk.steps:
+        texts = (
+            figures.step_cells(walk, step, LABELS, tiny.LETTERS.itos).spec["data"][0].get("text")
+        )
+        written = "%" in str(texts)
+        assert written == (step.name in ("probabilities", "likeliest next tokens"))
 
 
 def test_a_long_vector_is_cut_and_blank_cells_are_no_numbers():

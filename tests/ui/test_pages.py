@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from app import controls
 from app.main import PAGES
 from tests.ui.conftest import CONTEXT, KINDS, make
+from wordlm_core import checkpoint
 from wordlm_core.lens import attention
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -416,3 +417,48 @@ def test_a_new_file_is_seen_at_the_next_rerun(folder, open_folder, tmp_path):
     shutil.copy(folder / "attention_seed11.npz", tmp_path / "artifacts")
     at.run()
     assert at.selectbox("checkpoint").options == ["attention_seed11", "mlp_seed11"]
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("attention", "head"), ("ablation", "by"), ("ablation", "token"), ("embeddings", "map"),
+        ("parameters", "matrix"), ("parameters", "box"), ("tokens", "refused"),
+        ("training", "rate"), ("check_yourself", "topic"), ("autograd", "calls"),
+        ("microgpt_map", "part"), ("microgpt_map", "card"), ("one_position", "checkpoint"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["", "nope", "-1", "9" * 400])
+def test_a_link_with_a_value_that_is_none_shows_the_default(artifacts, address, key, value):
+    at = open_page(address, **{key: value})
+    assert is_fine(at)
+
+
+ODD = {
+    "metrics": [1],
+    "training": "x",
+    "corpus": [1],
+    "loss_history": [10**400, 1],
+    "trace": [{"step": "x"}, 3],
+    "seed": {"a": [1]},
+}
+
+
+@pytest.fixture(scope="module")
+def odd_folder(folder, tmp_path_factory):
+    """The good checkpoints, and copies of two whose metadata say nonsense."""
+    made = tmp_path_factory.mktemp("odd") / "artifacts"
+    shutil.copytree(folder, made)
+    for name in ("microgpt_seed42", "multihead_seed11"):
+        for key, value in ODD.items():
+            arrays, metadata = checkpoint.read_arrays(folder / f"{name}.npz")
+            checkpoint.write_arrays(made / f"a_{name}_{key}.npz", arrays, metadata | {key: value})
+    return made
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_metadata_that_say_nonsense_take_no_page_down(odd_folder, open_folder, page):
+    open_folder(odd_folder)
+    kind = "microgpt_seed42" if page.group == "microgpt" else "multihead_seed11"
+    for name in (kind, *(f"a_{kind}_{key}" for key in ODD)):
+        is_fine(open_page(page.address, checkpoint=name))

@@ -9,9 +9,8 @@ import re
 import numpy as np
 import pytest
 
-from app import exports_gpt, figures, parameter_sheet, small_boxes
+from app import exports_gpt, figures, parameter_sheet, typed_vectors
 from app.figures.base import MARK
-from app.parameter_sheet import read_count, read_shape
 from tests import tiny
 from tests.ui.test_pages import html, is_fine, open_page, said, specs
 from tests.ui.test_tokens import tables, words
@@ -77,7 +76,7 @@ def test_each_wrong_answer_has_a_sentence(artifacts):
         "Not 9 columns: they are as many as the model is wide.",
         "No shape yet. No count yet.",
         "is no shape: write rows x columns, such as 3 x 5.",
-        "“many” is no count: write a whole number, such as 15.",
+        "“many” is no whole number: write one like 15 or 1,234.",
         "Not 63: a matrix holds rows times columns.",
         "The other way round: its rows are as many as there are hidden units.",
         "24 is rows plus columns: a matrix holds rows times columns.",
@@ -87,27 +86,36 @@ def test_each_wrong_answer_has_a_sentence(artifacts):
     assert [at.text_input(f"shape_{key}").value for key in KEYS] == shapes
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["27x16", "27 x 16", "27X16", "27\u00d716", "(27, 16)", "[27,16]", " 27 * 16 ", "27 by 16"],
-)
-def test_shapes_are_read(typed):
-    assert read_shape(typed) == (27, 16)
+def about(shape: str, count: str, total: str = "") -> tuple[tuple[str, ...], str]:
+    """Return what is said of a shape and a count of 9 x 8, and of a total."""
+    sheet = parameter_sheet.check(MATRICES, {MATRICES[0].name: (shape, count)}, total)
+    return sheet.rows[0].wrong, sheet.wrong_total
 
 
-@pytest.mark.parametrize("typed", ["", "27", "27x", "x16", "27x16x1", "-27x16", "2.5x16", "a x b"])
+@pytest.mark.parametrize("shape", ["9x8", "9 x 8", "9X8", "(9, 8)", " 9 * 8 ", "9 by 8", "9.0x8"])
+@pytest.mark.parametrize("count", ["72", " 72 ", "72.0"])
+def test_answers_are_read_as_everywhere(shape, count):
+    assert about(shape, count)[0] == ()
+    assert about(shape, count, f"{TOTAL:,}") == about(shape, count, f"{TOTAL}.0") == ((), "")
+
+
+@pytest.mark.parametrize("typed", ["9", "9x", "x8", "9x8x1", "-9x8", "9.5x8", "a x b"])
 def test_what_is_no_shape(typed):
-    assert read_shape(typed) is None
+    assert about(typed, "72")[0] == (
+        f"“{typed}” is no shape: write rows x columns, such as 3 x 5.",
+    )
 
 
-@pytest.mark.parametrize("typed", ["4192", "4,192", "4 192", "4'192", " 4192 ", "4_192"])
-def test_counts_are_read(typed):
-    assert read_count(typed) == 4192
-
-
-@pytest.mark.parametrize("typed", ["", "4,19", "4.192e3", "-4", "1,2,3", "27x16"])
+@pytest.mark.parametrize("typed", ["7,2", "72.5", "9x8", "many"])
 def test_what_is_no_count(typed):
-    assert read_count(typed) is None
+    sentence = f"“{typed}” is no whole number: write one like 15 or 1,234."
+    assert about("9x8", typed, typed) == ((sentence,), sentence)
+
+
+def test_a_count_that_can_be_read_in_two_ways_is_not_judged():
+    (said_of,), of_total = about("9x8", "1.152", "1.152")
+    assert said_of == of_total
+    assert said_of == "“1.152” can be read in two ways: write 1,152 or 1152 if that is meant."
 
 
 def test_of_several_layers_the_first_is_asked_for_and_all_are_counted():
@@ -250,7 +258,7 @@ def test_softmax_shift_changes_nothing_and_scale_does(artifacts, shift, scale, f
     powers = np.exp(np.array([2.0, 1.0, -1.0]) * factor)
     assert [row[4] for row in rows] == [f"{p:.4f}" for p in powers / powers.sum()]
     assert [row[3] for row in rows] == [f"{p:.4f}" for p in softmax(np.array([2.0, 1.0, -1.0]))]
-    assert f"= 1/{small_boxes.short(1 / factor)}" in words(at)
+    assert f"= 1/{typed_vectors.short(1 / factor)}" in words(at)
 
 
 def test_rmsnorm_of_3_and_4(artifacts):
@@ -298,15 +306,6 @@ def test_numbers_that_do_not_fit_together(artifacts, box, values, sentence):
     at = open_page("parameters", box=box, **values)
     assert is_fine(at)
     assert sentence in said(at)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.848528, "0.8485"), (-0.0, "0"), (12.0, "12"), (1e-5, "1e-05"), (123456.5, "123456.5"),
-     (1e6, "1e+06"), (-2.5, "-2.5"), (100.0, "100")],
-)  # fmt: skip
-def test_numbers_are_short(value, shown):
-    assert small_boxes.short(value) == shown
 
 
 # -- files

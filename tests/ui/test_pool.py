@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from app import settings, state
+from app.jobs import pool as pool_module
 from app.jobs.pool import Pool, QuickError, Ticket
 from wordlm_core import experiment
 from wordlm_core.errors import ConfigError
-from wordlm_core.experiment import OWN, Experiment, Result
+from wordlm_core.experiment import OWN, SEEDS, Experiment, Result
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [
@@ -73,7 +74,7 @@ def single():
 
 
 def test_a_request_gives_the_result_that_running_it_here_gives(pool):
-    ticket = pool.submit("ann", asked())
+    ticket = pool.submit("ann", "run", asked())
     assert ticket.wait(10.0)
     assert (ticket.state, ticket.place) == ("finished", 0)
     read = Result.from_json(ticket.result())
@@ -84,34 +85,34 @@ def test_a_request_gives_the_result_that_running_it_here_gives(pool):
 
 
 def test_the_same_request_of_another_person_is_answered_from_memory(pool):
-    first = pool.submit("ann", asked())
+    first = pool.submit("ann", "run", asked())
     assert first.wait(10.0)
-    second = pool.submit("bob", asked())
+    second = pool.submit("bob", "run", asked())
     assert second.state == "finished"
     assert second.result() == first.result()
     other_list = asked() | {"documents": NAMES[:5]}
-    assert pool.submit("bob", other_list).state != "finished"
+    assert pool.submit("bob", "run", other_list).state != "finished"
 
 
 def test_a_look_counts_without_training(pool):
-    ticket = pool.submit("ann", asked() | {"task": "look"})
+    ticket = pool.submit("ann", "run", asked() | {"task": "look"})
     assert ticket.wait(10.0)
     assert ticket.result() == experiment.look(experiment.own_list(NAMES), 16)
 
 
 def test_progress_is_reported_about_ten_times_a_second(single):
-    ticket = single.submit("ann", asked(LONG))
+    ticket = single.submit("ann", "run", asked(LONG))
     until(lambda: trains(ticket))
     heard, end = set(), time.monotonic() + 1.0
     while time.monotonic() < end:
         heard.add(ticket.progress)
         time.sleep(0.002)
     assert 2 <= len(heard) <= 12
-    assert all(0 < step <= steps == LONG for step, steps, _ in heard)
+    assert all(0 < step <= steps == LONG * SEEDS for step, steps, _ in heard)
 
 
 def test_a_result_is_not_there_before_the_end(single):
-    ticket = single.submit("ann", asked(LONG))
+    ticket = single.submit("ann", "run", asked(LONG))
     with pytest.raises(QuickError, match="still"):
         ticket.result()
     assert not ticket.wait(0.0)
@@ -137,7 +138,7 @@ GARBAGE = {
 def test_garbage_is_one_sentence_and_the_process_goes_on(single):
     pids = set()
     for name, garbage in GARBAGE.items():
-        ticket = single.submit("ann", garbage)
+        ticket = single.submit("ann", "run", garbage)
         assert ticket.wait(10.0)
         assert ticket.state == "failed", name
         with pytest.raises(QuickError) as refused:
@@ -146,7 +147,7 @@ def test_garbage_is_one_sentence_and_the_process_goes_on(single):
         assert "ended" not in str(refused.value), name
         pids |= set(children())
     assert len(pids) == 1
-    after = single.submit("ann", asked())
+    after = single.submit("ann", "run", asked())
     assert after.wait(10.0)
     assert after.state == "finished"
 
@@ -171,24 +172,24 @@ def test_lines_that_are_no_json_are_refused_by_the_process():
 
 
 def test_two_people_run_at_once(pool):
-    tickets = [pool.submit(person, asked(LONG, seed=i)) for i, person in enumerate("ab")]
+    tickets = [pool.submit(person, "run", asked(LONG, seed=i)) for i, person in enumerate("ab")]
     until(lambda: all(map(trains, tickets)))
     assert [ticket.state for ticket in tickets] == ["running", "running"]
     assert len(set(pool.processes())) == 2
 
 
 def test_a_person_has_one_running_and_a_newer_one_takes_the_place_of_the_waiting(pool):
-    running = pool.submit("ann", asked(LONG))
+    running = pool.submit("ann", "run", asked(LONG))
     until(lambda: running.state == "running")
-    second = pool.submit("ann", asked(seed=2))
+    second = pool.submit("ann", "run", asked(seed=2))
     assert (second.state, second.place) == ("queued", 1)
-    third = pool.submit("ann", asked(seed=3))
+    third = pool.submit("ann", "run", asked(seed=3))
     assert second.state == "cancelled"
     with pytest.raises(QuickError, match="a newer experiment took its place"):
         second.result()
     time.sleep(0.2)  # a process is free, and still the person's second one waits
     assert (third.state, third.place) == ("queued", 1)
-    bob = pool.submit("bob", asked(seed=4))
+    bob = pool.submit("bob", "run", asked(seed=4))
     assert bob.wait(10.0)
     assert third.state == "queued"
     running.cancel()
@@ -196,17 +197,35 @@ def test_a_person_has_one_running_and_a_newer_one_takes_the_place_of_the_waiting
     assert third.state == "finished"
 
 
+def test_what_a_person_asks_for_at_once_holds_one_process_and_the_next_person_has_the_other(pool):
+    long_run = pool.submit("ann", "run", asked(LONG))
+    until(lambda: long_run.state == "running")
+    baseline = pool.submit("ann", "baseline", asked(LONG, seed=2))
+    look = pool.submit("ann", "look", asked() | {"task": "look"})
+    assert [each.place for each in (long_run, baseline, look)] == [0, 1, 2]
+    bob = pool.submit("bob", "run", asked(seed=3))
+    assert bob.wait(10.0)
+    assert bob.state == "finished"
+    assert [each.state for each in (long_run, baseline, look)] == ["running", "queued", "queued"]
+    newer = pool.submit("ann", "baseline", asked(seed=4))
+    assert (baseline.state, newer.place, look.place) == ("cancelled", 1, 2)
+    long_run.cancel()
+    assert newer.wait(10.0)
+    assert look.wait(10.0)
+    assert (newer.state, look.state) == ("finished", "finished")
+
+
 def test_the_same_click_twice_is_one_run(single):
-    first = single.submit("ann", asked(LONG))
-    assert single.submit("ann", asked(LONG)) is first
+    first = single.submit("ann", "run", asked(LONG))
+    assert single.submit("ann", "run", asked(LONG)) is first
     until(lambda: first.state == "running")
-    assert single.submit("ann", asked(LONG)) is first
+    assert single.submit("ann", "run", asked(LONG)) is first
 
 
 def test_a_class_with_the_same_preset_costs_one_run(single):
-    blocker = single.submit("first", asked(LONG))
+    blocker = single.submit("first", "run", asked(LONG))
     until(lambda: blocker.state == "running")
-    tickets = [single.submit(f"person {i}", asked()) for i in range(20)]
+    tickets = [single.submit(f"person {i}", "run", asked()) for i in range(20)]
     assert [ticket.place for ticket in tickets] == list(range(1, 21))
     blocker.cancel()
     assert all(ticket.wait(10.0) for ticket in tickets)
@@ -216,12 +235,12 @@ def test_a_class_with_the_same_preset_costs_one_run(single):
 def test_the_queue_is_bounded():
     pool = Pool(1, longest=2)
     try:
-        running = pool.submit("ann", asked(LONG))
+        running = pool.submit("ann", "run", asked(LONG))
         until(lambda: running.state == "running")
-        waiting = [pool.submit(person, asked(seed=5)) for person in "bc"]
+        waiting = [pool.submit(person, "run", asked(seed=5)) for person in "bc"]
         with pytest.raises(QuickError, match="2 experiments are waiting already"):
-            pool.submit("d", asked(seed=6))
-        assert pool.submit("c", asked(seed=7)).place == 2  # one's own place can be used
+            pool.submit("d", "run", asked(seed=6))
+        assert pool.submit("c", "run", asked(seed=7)).place == 2  # one's own place can be used
         assert [ticket.state for ticket in waiting] == ["queued", "cancelled"]
     finally:
         pool.close()
@@ -232,13 +251,13 @@ def test_the_queue_is_bounded():
 
 
 def test_cancelling_ends_the_process_and_the_next_one_runs(single):
-    ticket = single.submit("ann", asked(LONG))
+    ticket = single.submit("ann", "run", asked(LONG))
     until(lambda: trains(ticket))
     (pid,) = single.processes()
     ticket.cancel()
     assert ticket.state == "cancelled"
     until(lambda: not is_running(pid), 2.0)
-    after = single.submit("ann", asked())
+    after = single.submit("ann", "run", asked())
     assert after.wait(10.0)
     assert after.state == "finished"
     ticket.cancel()
@@ -246,7 +265,7 @@ def test_cancelling_ends_the_process_and_the_next_one_runs(single):
 
 
 def test_a_process_killed_in_its_run_is_replaced_and_the_run_still_ends(single):
-    ticket = single.submit("ann", asked(1_500))
+    ticket = single.submit("ann", "run", asked(1_500))
     until(lambda: trains(ticket))
     (first,) = single.processes()
     os.kill(first, signal.SIGKILL)
@@ -256,7 +275,7 @@ def test_a_process_killed_in_its_run_is_replaced_and_the_run_still_ends(single):
 
 
 def test_a_run_whose_process_dies_twice_has_failed(single):
-    ticket = single.submit("ann", asked(LONG))
+    ticket = single.submit("ann", "run", asked(LONG))
     killed = set()
     while not ticket.over:
         for pid in set(single.processes()) - killed:
@@ -266,17 +285,65 @@ def test_a_run_whose_process_dies_twice_has_failed(single):
     assert (ticket.state, len(killed)) == ("failed", 2)
     with pytest.raises(QuickError, match="ended twice before its result"):
         ticket.result()
-    after = single.submit("ann", asked())
+    after = single.submit("ann", "run", asked())
     assert after.wait(10.0)
     assert after.state == "finished"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("nonsense", "[1, 2]", "3", "{}", '{"progress": 3}', '{"progress": [1, 2]}'),
+        *('{"progress": ["1", 2, 0.5]}', '{"result": [1]}', '{"error": 1}', '{"hello": {}}'),
+    ],
+)
+def test_what_is_no_answer_is_like_an_end(single, said, monkeypatch, tmp_path):
+    """A process that says something else is ended, and another one tried."""
+    script = tmp_path / "app/jobs/quick.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(f"print({said!r}, flush=True)\nimport time; time.sleep(60)\n")
+    monkeypatch.setattr(pool_module, "ROOT", tmp_path)
+    ticket = single.submit("ann", "run", asked())
+    assert ticket.wait(10.0)
+    with pytest.raises(QuickError, match="ended twice before its result"):
+        ticket.result()
+    monkeypatch.undo()
+    after = single.submit("ann", "run", asked())
+    assert after.wait(10.0)
+    assert after.state == "finished"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_mistake_in_a_thread_fails_its_request_alone_and_is_not_hidden(single, monkeypatch):
+    blocker = single.submit("ann", "run", asked(LONG))
+    until(lambda: trains(blocker))
+    waiting = single.submit("bob", "run", asked())
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: raised.append(told.exc_type))
+    with monkeypatch.context() as broken:
+        broken.setattr(pool_module, "_record", _mistaken)
+        assert blocker.wait(10.0)
+    assert blocker.state == "failed"
+    with pytest.raises(QuickError, match="ended by a mistake in the app"):
+        blocker.result()
+    assert waiting.wait(10.0)  # by another thread, although nobody asked for anything since
+    assert waiting.state == "finished"
+    again = single.submit("ann", "run", asked(seed=2))
+    assert again.wait(10.0)
+    assert again.state == "finished"
+    assert raised == [ZeroDivisionError]
+
+
+def _mistaken(line: str) -> dict:
+    raise ZeroDivisionError(line)
+
+
 def test_an_idle_process_that_died_is_replaced(single):
-    first = single.submit("ann", asked())
+    first = single.submit("ann", "run", asked())
     until(lambda: first.over)
     for pid in children():
         os.kill(pid, signal.SIGKILL)
-    second = single.submit("ann", asked(seed=9))
+    second = single.submit("ann", "run", asked(seed=9))
     assert second.wait(10.0)
     assert second.state == "finished"
 
@@ -284,11 +351,11 @@ def test_an_idle_process_that_died_is_replaced(single):
 def test_a_run_has_a_time_limit():
     pool = Pool(1, limit=1.0)
     try:
-        ticket = pool.submit("ann", asked(LONG))
+        ticket = pool.submit("ann", "run", asked(LONG))
         assert ticket.wait(10.0)
         with pytest.raises(QuickError, match="more than 1 seconds"):
             ticket.result()
-        after = pool.submit("ann", asked())
+        after = pool.submit("ann", "run", asked())
         assert after.wait(10.0)
         assert after.state == "finished"
     finally:
@@ -298,10 +365,10 @@ def test_a_run_has_a_time_limit():
 def test_idle_processes_are_ended_and_started_anew():
     pool = Pool(1, idle=0.2)
     try:
-        first = pool.submit("ann", asked())
+        first = pool.submit("ann", "run", asked())
         assert first.wait(10.0)
         until(lambda: not children())
-        second = pool.submit("ann", asked(seed=3))
+        second = pool.submit("ann", "run", asked(seed=3))
         assert second.wait(10.0)
         assert second.state == "finished"
     finally:
@@ -311,7 +378,7 @@ def test_idle_processes_are_ended_and_started_anew():
 def test_nothing_starts_before_the_first_request_and_nothing_stays_after_the_end():
     pool = Pool(2)
     assert children() == []
-    ticket = pool.submit("ann", asked())
+    ticket = pool.submit("ann", "run", asked())
     assert ticket.wait(10.0)
     assert len(children()) == 1
     pool.close()
@@ -323,7 +390,7 @@ PARENT = """
 import sys, time, json
 from app.jobs.pool import Pool
 pool = Pool(1)
-ticket = pool.submit("ann", json.loads(sys.argv[1]))
+ticket = pool.submit("ann", "run", json.loads(sys.argv[1]))
 while ticket.progress is None:
     time.sleep(0.01)
 print(pool.processes()[0], flush=True)
@@ -341,7 +408,7 @@ def test_a_process_dies_with_its_parent():
 
 
 def test_a_process_is_polite(single):
-    ticket = single.submit("ann", asked(LONG))
+    ticket = single.submit("ann", "run", asked(LONG))
     until(lambda: trains(ticket))
     (pid,) = single.processes()
     assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 1

@@ -3,6 +3,7 @@
 import base64
 import csv
 import dataclasses
+import functools
 import io
 import json
 import re
@@ -11,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 
-from app import exports_gpt, figures, state, training_page
+from app import exports_gpt, figures, state, training_page, training_zeroing
 from tests import tiny
 from tests.ui.test_pages import html, is_fine, offered, open_page, said, specs
 from wordlm_core import answers, checkpoint
@@ -98,7 +99,7 @@ def test_every_stage_shows_its_numbers_and_none_before(artifacts):
     change = step.loss - step.loss_after
     assert f"costs {step.loss_after:.3f} nats" in plain(at)
     assert f"it {'fell' if change > 0 else 'rose'} by {abs(change):.3f}" in plain(at)
-    largest = max(step.parameters[: tiny.WIDTH], key=lambda p: abs(p.gradient))
+    largest = max(step.row, key=lambda p: abs(p.gradient))
     assert f"wte[a][{largest.column}]" in html(at)
     for number in (largest.gradient, largest.mean, largest.mean_hat):
         assert f">{number:+.3g}<" in html(at)
@@ -173,7 +174,7 @@ def test_the_steps_end_with_a_disabled_button(artifacts, monkeypatch):
 def test_any_name_of_known_letters_goes_through_all_stages(artifacts, text):
     at = open_training(text=text)
     press(at, *STAGES)
-    assert is_fine(at)
+    run_both(at)
     assert len(specs(at)) == 5
 
 
@@ -205,7 +206,7 @@ def test_a_file_without_a_curve_leaves_the_rest(folder, open_folder, tmp_path):
     at = open_training()
     assert is_fine(at)
     assert "does not hold the loss of every step" in said(at)
-    assert len(specs(at)) == 4
+    assert len(specs(at)) == 2
 
 
 # -- looked back on
@@ -313,8 +314,14 @@ def test_a_deep_model_offers_its_layers(folder, open_folder, tmp_path):
 # -- zeroing left out
 
 
+def run_both(at):
+    at.button("run_both").click().run()
+    assert is_fine(at)
+    return at
+
+
 def test_both_ways_are_drawn_and_said(artifacts):
-    at = open_training(list="anna eva, adam", rate="0.03")
+    at = run_both(open_training(list="anna eva, adam", rate="0.03"))
     model = CHAR.model_at("step_0")
     result = training_step.zeroing(model, tiny.LETTERS, names=("anna", "eva", "adam"), rate=0.03)
     losses, norms = specs(at)[3:]
@@ -324,22 +331,55 @@ def test_both_ways_are_drawn_and_said(artifacts):
     ):
         for drawn, values in zip(chart["data"], pair, strict=True):
             np.testing.assert_allclose(read_bytes(drawn["y"]), values, rtol=1e-6)
+    assert losses["data"][0]["x"] == list(range(0, 51, 5))
     assert losses["layout"]["shapes"][0]["y0"] == pytest.approx(result.floor)
     zeroed, kept = f"{result.zeroed[-1]:.2f} nats", f"{result.kept[-1]:.2f} nats"
-    assert f"the list costs {zeroed} with zeroing and {kept} without" in plain(at)
+    assert f"After 50 steps at a rate of 0.03 the list costs {zeroed} with" in plain(at)
+    assert f"zeroing and {kept} without" in plain(at)
+    assert training_zeroing.verdict(result) in plain(at)
+
+
+def test_nothing_is_trained_before_it_is_asked_for_and_a_result_stays(artifacts, monkeypatch):
+    trained: list[tuple[str, ...]] = []
+    zeroing = training_step.zeroing
+
+    @functools.wraps(zeroing)
+    def noted(*parts, **options):
+        trained.append(options["names"])
+        return zeroing(*parts, **options)
+
+    monkeypatch.setattr(training_step, "zeroing", noted)
+    at = open_training(list="vera anna", rate="0.03")
+    assert (trained, len(specs(at))) == ([], 3)
+    run_both(at)
+    assert (trained, len(specs(at))) == ([("vera", "anna")], 5)
+    at.text_input("text").set_value("eva").run()
+    assert len(specs(at)) == 5
+    at.text_input("list").set_value("vera anna adam").run()
+    assert len(specs(at)) == 3
+    at.text_input("list").set_value("vera, anna").run()
+    assert (trained, len(specs(at))) == ([("vera", "anna")], 5)
+    at.text_input("list").set_value("vera adam")
+    run_both(at)  # straight from the box
+    assert trained[1:] == [("vera", "adam")]
+
+
+def test_a_model_that_is_too_large_gets_a_sentence(artifacts, monkeypatch):
+    monkeypatch.setattr(training_step, "MOST_WORK", 1_000)
+    at = run_both(open_training(list="anna"))
+    assert "choose a model of up to 20" in said(at)
+    assert len(specs(at)) == 3
 
 
 @pytest.mark.parametrize("worse", [True, False])
-def test_the_verdict_follows_the_numbers(worse, monkeypatch):
-    told: list[str] = []
-    monkeypatch.setattr(training_page.layout, "answer", lambda *parts: None)
-    monkeypatch.setattr(training_page.layout, "help_line", told.append)
+def test_the_verdict_follows_the_numbers(worse):
     ends = np.array([3.0, 4.0]), np.array([3.0, 2.0])
     zeroed, kept = ends[::-1] if worse else ends
-    result = training_step.Zeroing(zeroed, kept, np.array([2.0]), np.array([9.0]), 0.1)
-    walk = training_page.Walk(("", None, 0.01), (), "anna", 0)
-    training_page.compared(result, walk)
-    assert ("did no harm" in told[0]) is not worse
+    norms = np.full(7, 2.0), np.full(7, 9.6)
+    told = training_zeroing.verdict(training_step.Zeroing((0, 7), zeroed, kept, *norms, 0.1))
+    assert "at step 7 its gradient is 5 times as long" in told
+    assert ("did no harm" in told) is not worse
+    assert ("past the place" in told) is worse
 
 
 # -- files

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from wordlm_core.errors import TextError
 from wordlm_core.models import base
 
-Numbers = Sequence[int | float] | Float[np.ndarray, " n"]
+Numbers = Sequence[int | float] | Float[np.ndarray, " _"]
 
 KEYS, WIDTH, LIMIT = 4, 4, 1000
 

@@ -4,12 +4,12 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from wordlm_core.checkpoint import Checkpoint, step_number
+from wordlm_core.checkpoint import Checkpoint, finite_numbers, step_number
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.gpt_trainer import loss_of
 from wordlm_core.lens._common import require_microgpt
@@ -62,15 +62,13 @@ def curve(checkpoint: Checkpoint) -> Curve:
     Raises:
         CheckpointError: It stores no loss of every step.
     """
-    stored = checkpoint.metadata.get("loss_history")
-    losses = _numbers(stored if isinstance(stored, list) else [])
-    if losses is None or not len(losses):
+    losses = checkpoint.losses()
+    if not len(losses):
         raise CheckpointError(
             f"{checkpoint.name} does not hold the loss of every step: train it anew "
             "to see its curve"
         )
-    corpus = checkpoint.metadata.get("corpus")
-    floor = _numbers([corpus.get("floor")]) if isinstance(corpus, dict) else None
+    floor = finite_numbers([checkpoint.section("corpus").get("floor")])
     return Curve(
         losses=losses,
         average=moving_average(losses),
@@ -174,13 +172,6 @@ def letters_map(checkpoint: Checkpoint) -> LettersMap:
 
 
 # -- parts
-
-
-def _numbers(values: Sequence[Any]) -> Float[np.ndarray, " n"] | None:
-    """Return what a file says are numbers as an array, or None where one is not."""
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        return None
-    return np.array(values, dtype=np.float64)
 
 
 def _evenly(labels: Sequence[str], most: int) -> list[str]:

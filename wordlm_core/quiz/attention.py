@@ -25,7 +25,8 @@ def width_of_a_head(draw: Draw) -> Posed:
     config = draw.context.config
     width = draw.run(draw.item()).layers[0].queries.shape[-1]
     return Posed(
-        f"Width {config.d_model}, {config.n_head} heads: how many numbers has one head's query?",
+        f"Width {config.d_model}, {config.n_head} heads: how many numbers does one head's "
+        "query have?",
         Number(width),
         f"The heads share the width: {config.d_model} / {config.n_head} = {width}.",
     )
@@ -38,8 +39,8 @@ def shape_of_scores(draw: Draw) -> Posed:
     length = len(item.ids) - 1
     return Posed(
         f"The model reads the {length} tokens {draw.context.begin} and “{item.text}” "
-        f"({config.n_head} heads). What is the shape of all scores of a layer, as "
-        "heads, queries, keys?",
+        f"({config.n_head} heads). What is the shape of all of a layer's scores, "
+        "in the order heads, queries, keys?",
         Numbers(shape),
         f"Each head scores each query against each key: {' x '.join(map(str, shape))}.",
     )
@@ -53,8 +54,8 @@ def visible_keys(draw: Draw) -> Posed:
     weights = draw.run(item).layers[layer].attention[head, place]
     count = int(np.count_nonzero(weights))
     return Posed(
-        f"Position 0 reads {draw.context.begin}. To how many positions of “{item.text}” can the "
-        f"query at position {place} give any weight?",
+        f"Position 0 reads {draw.context.begin}, and “{item.text}” follows. To how many positions, "
+        f"position 0 included, can the query at position {place} give any weight?",
         Number(count),
         f"To itself and to all before it, positions 0 to {place}: {count}. Of its {len(weights)} "
         f"weights, {len(weights) - count} are exactly 0.",
@@ -81,7 +82,7 @@ def only_key(draw: Draw) -> Posed:
     layer, head = draw.head()
     weight = float(draw.run(item).layers[layer].attention[head, 0, 0])
     return Posed(
-        f"Which weight does position 0 give to itself in head {head} of layer {layer}?",
+        f"What weight does position 0 give to itself in head {head} of layer {layer}?",
         Number(weight, 2),
         f"{said(weight)}: weights sum to 1, and it sees no other position, whatever its score.",
     )
@@ -101,7 +102,7 @@ def scaled_score(draw: Draw) -> Posed:
         f"A head is {wide} wide. The query at position {place} of “{item.text}” and the key at "
         f"position {key} have the dot product {said(dot, 3)}. What is the score?",
         Number(score, 2),
-        f"It is divided by the root of {wide}, {said(math.sqrt(wide))}: {said(score, 3)}.",
+        f"It is divided by the square root of {wide}, {said(math.sqrt(wide))}: {said(score, 3)}.",
     )
 
 
@@ -114,8 +115,8 @@ def weight_of_two(draw: Draw) -> Posed:
     weight = float(of.attention[head, 1, 1])
     return Posed(
         f"Position 1 of “{item.text}” sees two keys. In head {head} of layer {layer} their scores "
-        f"are {said(first)} (position 0) and {said(second)} (position 1). What weight gets "
-        "position 1?",
+        f"are {said(first)} (position 0) and {said(second)} (position 1). What weight does "
+        "position 1 get?",
         Number(weight, 2),
         f"Softmax: exp({said(second)}) / (exp({said(first)}) + exp({said(second)})) = "
         f"{said(weight, 3)}. Only the difference of the scores counts.",
@@ -176,7 +177,7 @@ def no_future(draw: Draw) -> Posed:
     """Ask why the future is masked."""
     length = len(draw.item().ids) - 1
     return Posed(
-        "In training the whole item is there. Why may a position not look at later ones?",
+        "In training the whole item is at hand. Why may a position not look at later ones?",
         Points(
             (
                 "The next token is what it has to predict: if it could see it, it would copy it.",
@@ -194,7 +195,7 @@ def output_matrix(draw: Draw) -> Posed:
     config = draw.context.config
     return Posed(
         f"The {config.n_head} heads together give {config.d_model} numbers, as many as the "
-        "residual stream has. Why is there a matrix wo behind them?",
+        "residual stream has. Why does a matrix wo follow?",
         Points(
             (
                 f"Side by side, each head fills its own {config.d_head} numbers: without wo it "

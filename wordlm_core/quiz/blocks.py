@@ -35,7 +35,7 @@ def hidden_units(draw: Draw) -> Posed:
     config = draw.context.config
     wide = draw.run(draw.item()).layers[0].hidden.shape[-1]
     return Posed(
-        f"In this model, mlp_fc1 makes {config.d_model} numbers "
+        f"In this model, mlp_fc1 turns {config.d_model} numbers into "
         f"{config.hidden / config.d_model:g} times as many. How many numbers go through the ReLU "
         "at each position?",
         Number(wide),
@@ -62,7 +62,7 @@ def norm_of_two(draw: Draw) -> Posed:
     _, normed = rmsnorm(np.array([float(first), float(second)]))
     mean = (first**2 + second**2) / 2
     return Posed(
-        f"What is rmsnorm of [{first}, {second}]?",
+        f"What is the rmsnorm of [{first}, {second}]?",
         Numbers(tuple(normed.tolist()), 2),
         f"The mean square is ({first**2} + {second**2}) / 2 = {mean:g}, its root "
         f"{said(math.sqrt(mean), 3)}; divided by that: {listed(normed.tolist(), 4)}.",
@@ -121,9 +121,9 @@ def relu_zeros(draw: Draw) -> Posed:
     units = sorted([*active, *silent][:_UNITS])
     zeros = int((of.hidden[place, units] == 0).sum())
     return Posed(
-        f"Hidden units {', '.join(map(str, units))} of layer {layer} at position {place} of "
-        f"“{item.text}” have before the ReLU {listed(before[units].tolist())}. How many of these "
-        "are 0 after it?",
+        f"Before the ReLU, hidden units {', '.join(map(str, units))} of layer {layer} have at "
+        f"position {place} of “{item.text}” the values {listed(before[units].tolist())}. How many "
+        "of these are 0 after it?",
         Number(zeros),
         f"After it: {listed(of.hidden[place, units].tolist())}. What is negative becomes 0.",
     )

@@ -14,13 +14,14 @@ from wordlm_core.quiz.question import (
     Posed,
     Template,
     listed,
-    needs_room,
+    needs_room_for,
     said,
 )
 
 TOPIC = "embeddings"
 ALOUD = "What a row of wte is, what a row of wpe adds to it, and what would be lost without it."
 _SAME = ("they are equal", "they differ")
+_WIDER = (2, 3, 4)
 
 
 def shape_of_wte(draw: Draw) -> Posed:
@@ -52,12 +53,12 @@ def numbers_in_tables(draw: Draw) -> Posed:
 def width_and_wte(draw: Draw) -> Posed:
     """Ask for the size of the token table at another width."""
     context = draw.context
-    factor = draw.rng.choice((2, 3, 4))
+    factor = draw.rng.choice(_WIDER)
     now, then = context.config.d_model, factor * context.config.d_model
     size = math.prod(context.resized(d_model=then).shapes["wte"])
     return Posed(
-        f"At width {now}, wte holds {context.model.weights['wte'].size:,} numbers. How many are "
-        f"they at width {then}?",
+        f"At width {now}, wte holds {context.model.weights['wte'].size:,} numbers. How many does "
+        f"it hold at width {then}?",
         Number(size),
         f"{factor} times as many, {size:,}: the width is the length of each row.",
     )
@@ -77,7 +78,8 @@ def sum_of_rows(draw: Draw) -> Posed:
     return Posed(
         f"This model was built {built}. At position {place} of “{item.text}” it reads {token}. "
         f"Component {column} of that token's row in wte is {said(row, 3)}; of row {place} in wpe "
-        f"it is {said(position, 3)}. What goes into the first rmsnorm there?",
+        f"it is {said(position, 3)}. What is component {column} of the row that goes "
+        "into the first rmsnorm there?",
         Number(float(value), 3),
         f"{said(row, 3)} + {said(position, 3)} = {said(value, 3)}: rows are added, not put side by "
         "side."
@@ -120,7 +122,7 @@ def one_hot(draw: Draw) -> Posed:
         f"{context.token(token_id)}) and 0 elsewhere. What is that vector times wte?",
         draw.shuffled(tuple(ways), right),
         f"Every row but one is multiplied by 0: what is left is {list(ways)[right]}, which begins "
-        f"with {listed(product[:3].tolist())}. To look a row up is the same, only quicker.",
+        f"with {listed(product[:3].tolist())}. Looking the row up gives the same, only quicker.",
     )
 
 
@@ -134,8 +136,8 @@ def same_token_twice(draw: Draw) -> Posed:
     added = "with" if context.config.positions else "without"
     return Posed(
         f"In “{item.text}”, {context.token(twice)} stands at positions 1 and 3. This model was "
-        f"built {added} position embeddings. Are the two "
-        "rows that go into its first rmsnorm there the same?",
+        f"built {added} position embeddings. Are the two rows that go into its first "
+        "rmsnorm at these positions equal?",
         Choice(_SAME, right),
         f"The rows begin with {listed(run.summed[1, :3].tolist())} and "
         f"{listed(run.summed[3, :3].tolist())}: {_SAME[right]}. The token's row is the same; "
@@ -190,15 +192,17 @@ def _order_matters(context: Context) -> str:
     if context.config.n_layer == 1:
         return "One layer of attention without positions sums over a set: order is lost."
     return (
-        "Without positions the first layer sums over a set, but each position sees another set: "
-        "the causal mask lets the second layer see an order."
+        "Without positions the first layer sums over a set, but each position sees a different "
+        "set: the causal mask lets the second layer see an order."
     )
 
 
 QUESTIONS = (
     Template(TOPIC, "trace", shape_of_wte),
     Template(TOPIC, "trace", numbers_in_tables),
-    Template(TOPIC, "trace", width_and_wte, needs_room),
+    Template(
+        TOPIC, "trace", width_and_wte, needs_room_for(d_model=lambda of: max(_WIDER) * of.d_model)
+    ),
     Template(TOPIC, "trace", sum_of_rows),
     Template(TOPIC, "trace", dot_of_rows),
     Template(TOPIC, "predict", one_hot),

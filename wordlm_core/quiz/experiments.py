@@ -16,6 +16,8 @@ from wordlm_core.quiz.question import (
     Posed,
     Template,
     needs_room,
+    needs_room_for,
+    needs_training,
     order,
     said,
 )
@@ -32,6 +34,7 @@ _HUGE_ENDS = (
     "it ends with a lower loss than at 0.01",
     "it ends with a higher loss than at 0.01",
 )
+_LAYERS, _TOKENS = (1, 2, 3), (1, 10, 26)
 _COUNTS = ("more parameters", "fewer parameters", "the same number of parameters")
 
 
@@ -43,7 +46,7 @@ def all_parameters(draw: Draw) -> Posed:
     return Posed(
         f"Vocabulary {config.vocab_size:,}, context {config.context_length}, width "
         f"{config.d_model}, hidden units {config.hidden}, layers {config.n_layer}, heads "
-        f"{config.n_head}, no biases. How many parameters are that?",
+        f"{config.n_head}, no biases. How many parameters is that?",
         Number(count),
         f"{parts}: together {count:,}.",
     )
@@ -52,14 +55,14 @@ def all_parameters(draw: Draw) -> Posed:
 def one_layer_more(draw: Draw) -> Posed:
     """Ask how many parameters layers add."""
     context = draw.context
-    more = draw.rng.choice((1, 2, 3))
+    more = draw.rng.choice(_LAYERS)
     now, layers = context.parameters(), context.config.n_layer + more
     then = context.parameters(n_layer=layers)
     each = (then - now) // more
     return Posed(
         f"The model has {now:,} parameters with n_layer = {context.config.n_layer}, width "
-        f"{context.config.d_model} and {context.config.hidden} hidden units. How many has it with "
-        f"n_layer = {layers}?",
+        f"{context.config.d_model} and {context.config.hidden} hidden units. How many does it have "
+        f"with n_layer = {layers}?",
         Number(then),
         f"A layer is 4 matrices of attention and 2 of the MLP, {each:,} numbers: {now:,} + {more} "
         f"x {each:,} = {then:,}. The tables stay.",
@@ -69,12 +72,13 @@ def one_layer_more(draw: Draw) -> Posed:
 def more_tokens(draw: Draw) -> Posed:
     """Ask how many parameters a larger vocabulary adds."""
     context = draw.context
-    more = draw.rng.choice((1, 10, 26))
+    more = draw.rng.choice(_TOKENS)
     now = context.parameters()
     then = context.parameters(vocab_size=context.config.vocab_size + more)
     return Posed(
         f"The model has {now:,} parameters at width {context.config.d_model}. The list gets "
-        f"{more} new {context.unit}{'s' if more > 1 else ''}. How many parameters has it then?",
+        f"{more} new {context.unit}{'s' if more > 1 else ''}. How many parameters does it "
+        "have then?",
         Number(then),
         f"Each new token has a row in wte and one in lm_head: {now:,} + {more} x 2 x "
         f"{context.config.d_model} = {then:,}.",
@@ -83,12 +87,12 @@ def more_tokens(draw: Draw) -> Posed:
 
 def perplexity_of_the_end(draw: Draw) -> Posed:
     """Ask for a perplexity."""
-    last = draw.context.history[-min(_LAST, draw.rng.choice((50, 100, 200))) :]
+    last = draw.context.checkpoint.losses()[-min(_LAST, draw.rng.choice((50, 100, 200))) :]
     loss = float(np.mean(last))
     value = perplexity(loss)
     return Posed(
         f"Over its last {len(last)} training steps this model's mean loss was {said(loss)} nats. "
-        "Which perplexity is that?",
+        "What perplexity is that?",
         Number(value, 1),
         f"exp({said(loss)}) = {said(value)}: as unsure as between about {said(value, 0)} equal "
         "tokens.",
@@ -103,7 +107,7 @@ def double_width(draw: Draw) -> Posed:
     options = ("more than twice as many", "less than twice as many", "exactly twice as many")
     return Posed(
         f"Width {wide} gives {now:,} parameters. The width is doubled to {2 * wide}, the MLP with "
-        "it. How many parameters are that?",
+        "it. How many parameters is that?",
         Choice(options, order(then, 2 * now, 0.5)),
         f"{then:,}, {then / now:.2f} times as many: the tables double, but the layers' matrices "
         "grow on both sides, fourfold.",
@@ -242,8 +246,8 @@ def commit_first(draw: Draw) -> Posed:
     """Ask why a prediction is written down first."""
     lr = draw.rng.choice((0.001, 0.1))
     return Posed(
-        f"Before you try a learning rate of {lr:g} you write down what you expect, and how much "
-        "of it. Why before?",
+        f"Before you try a learning rate of {lr:g} you write down what you expect to change, and "
+        "by how much. Why before?",
         Points(
             (
                 "Afterwards every result looks as if one had expected it.",
@@ -269,7 +273,7 @@ def _trained(context: Context, seed: int, lr: float) -> list[float]:
 
 
 def _end(of: Checkpoint) -> float:
-    return float(np.mean(of.metadata["loss_history"][-_LAST:]))
+    return float(np.mean(of.losses()[-_LAST:]))
 
 
 def _only_positions_differ(first: MicroGPTConfig, second: MicroGPTConfig) -> bool:
@@ -293,7 +297,7 @@ def _pairs(context: Context, differs: Differs) -> list[Pair]:
         if isinstance(each.model, MicroGPTModel)
         and each.vocabulary.sha256 == of.vocabulary.sha256
         and _protocol(each) == _protocol(of)
-        and len(each.metadata.get("loss_history") or []) >= _LAST
+        and len(each.losses()) >= _LAST
     ]
     return [
         (first, second)
@@ -304,9 +308,9 @@ def _pairs(context: Context, differs: Differs) -> list[Pair]:
 
 
 def _protocol(of: Checkpoint) -> tuple[object, ...]:
-    training = of.metadata.get("training") or {}
+    training = of.section("training")
     said_of = [training.get(name) for name in ("steps", "lr", "seed")]
-    return *said_of, (of.metadata.get("corpus") or {}).get("sha256")
+    return *said_of, of.section("corpus").get("sha256")
 
 
 def _pair(context: Context, differs: Differs) -> Pair:
@@ -324,7 +328,9 @@ def _needs_other_layers(context: Context) -> str:
 
 
 def _needs_history(context: Context) -> str:
-    return "" if context.history else "its checkpoint keeps no loss of its training"
+    return (
+        "" if len(context.checkpoint.losses()) else "its checkpoint keeps no loss of its training"
+    )
 
 
 def _needs_other_heads(context: Context) -> str:
@@ -334,22 +340,29 @@ def _needs_other_heads(context: Context) -> str:
 def _other_heads(context: Context) -> list[int]:
     config = context.config
     fitting = [n for n in range(1, MAX_HEADS + 1) if config.d_model % n == 0]
-    return [n for n in fitting if n != config.n_head]
+    return [n for n in fitting if n != config.n_head and context.fits(n_head=n)]
 
 
 QUESTIONS = (
     Template(TOPIC, "trace", all_parameters, needs_room),
-    Template(TOPIC, "trace", one_layer_more, needs_room),
-    Template(TOPIC, "trace", more_tokens, needs_room),
+    Template(
+        TOPIC, "trace", one_layer_more, needs_room_for(n_layer=lambda of: of.n_layer + max(_LAYERS))
+    ),
+    Template(
+        TOPIC,
+        "trace",
+        more_tokens,
+        needs_room_for(vocab_size=lambda of: of.vocab_size + max(_TOKENS)),
+    ),
     Template(TOPIC, "trace", perplexity_of_the_end, _needs_history),
-    Template(TOPIC, "predict", double_width, needs_room),
+    Template(TOPIC, "predict", double_width, needs_room_for(d_model=lambda of: 2 * of.d_model)),
     Template(TOPIC, "predict", other_heads, _needs_other_heads),
     Template(TOPIC, "predict", positions_switched, needs_room),
     Template(TOPIC, "predict", loss_without_positions, _needs_no_positions),
     Template(TOPIC, "predict", loss_with_more_layers, _needs_other_layers),
-    Template(TOPIC, "predict", learning_rates),
-    Template(TOPIC, "predict", huge_learning_rate),
-    Template(TOPIC, "predict", same_run_again),
+    Template(TOPIC, "predict", learning_rates, needs_training),
+    Template(TOPIC, "predict", huge_learning_rate, needs_training),
+    Template(TOPIC, "predict", same_run_again, needs_training),
     Template(TOPIC, "explain", one_change),
     Template(TOPIC, "explain", commit_first),
 )

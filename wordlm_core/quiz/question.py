@@ -15,17 +15,17 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from jaxtyping import Int
 
+from wordlm_core import typed
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.corpora import Corpus
-from wordlm_core.errors import CheckpointError, TextError
+from wordlm_core.errors import CheckpointError, ConfigError, TextError
 from wordlm_core.gpt_trainer import GPTTrainer
 from wordlm_core.items import prepare_items
 from wordlm_core.lens import sampling
 from wordlm_core.models import microgpt
 from wordlm_core.models.microgpt import Forward, MicroGPTConfig, MicroGPTModel
-from wordlm_core.quiz import reading
 from wordlm_core.text import SPECIALS, visible
-from wordlm_core.training import TrainConfig
+from wordlm_core.training import TrainConfig, model_config
 from wordlm_core.vocabulary import Vocabulary
 
 Kind = Literal["trace", "explain", "predict"]
@@ -38,6 +38,8 @@ _QUOTES = "\"'`\u201c\u201d\u2018\u2019"
 _SHORTEST, _LONGEST, _DRAWN = 3, 8, 40
 _STEPS, _WINDOW = 60, 16
 _MOST_PARAMETERS = 200_000
+# Of one training, as parameters x steps: two of them take about 0.3 seconds.
+_MOST_MOVES = 6_000_000
 
 
 # -- answers
@@ -66,7 +68,7 @@ class Number:
         Raises:
             TextError: It cannot be read.
         """
-        return self.close(reading.number(given, whole=self.digits == 0))
+        return self.close(typed.number(given) if self.digits else typed.whole(given))
 
     def close(self, value: Real) -> bool:
         """Return whether a number is near enough: one unit of the last digit, or 0.5%."""
@@ -104,10 +106,10 @@ class Numbers:
         Raises:
             TextError: They cannot be read.
         """
-        typed = reading.numbers(given)
-        return len(typed) == len(self.values) and all(
+        found = typed.numbers(given) if self.digits else typed.wholes(given)
+        return len(found) == len(self.values) and all(
             Number(wanted, self.digits).close(value)
-            for wanted, value in zip(self.values, typed, strict=True)
+            for wanted, value in zip(self.values, found, strict=True)
         )
 
 
@@ -136,13 +138,13 @@ class Word:
         Raises:
             TextError: Nothing was typed.
         """
-        typed = given.strip()
-        if not typed:
+        text = given.strip()
+        if not text:
             raise TextError("there is no answer yet: type one")
-        bare = typed.strip(_QUOTES)
+        bare = text.strip(_QUOTES)
         if self.value in SPECIALS:
             return bare.strip("<> ").lower() == self.value.strip("<>").lower()
-        return bool({typed, bare} & {self.value, self.value.strip(), self.shown})
+        return bool({text, bare} & {self.value, self.value.strip(), self.shown})
 
 
 @dataclass(frozen=True)
@@ -290,11 +292,6 @@ class Context:
         """Return what a token is."""
         return "character" if self.vocabulary.tokenizer == "char" else "word"
 
-    @property
-    def history(self) -> list[float]:
-        """Return the loss of every training step, or nothing where it is not kept."""
-        return self.checkpoint.metadata.get("loss_history") or []
-
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """Return made-up items of three to eight tokens: drawn from the model where it can."""
@@ -336,25 +333,36 @@ class Context:
             changes["hidden"] = config.hidden * changes["d_model"] // config.d_model
         return replace(config, **changes)
 
+    def fits(self, **changes: Any) -> bool:
+        """Return whether sizes that are changed like this are within the limits of a model."""
+        try:
+            self.resized(**changes)
+        except ConfigError:
+            return False
+        return True
+
     def training(self, *, seed: int, lr: float) -> GPTTrainer:
         """Return a training of a small model on items drawn from this one, not yet run."""
         texts = tuple(item.raw for item in self.items)
-        window = min(_WINDOW, self.config.context_length)
+        config = self.protocol(seed=seed, lr=lr)
         data = prepare_items(
             Corpus("drawn", texts, "MIT", "drawn from the loaded model"),
-            tokens=self.vocabulary.tokenizer,
-            context_length=window,
+            tokens=config.tokens,
+            context_length=config.context_length,
             vocabulary=self.vocabulary,
         )
-        config = TrainConfig.of(
+        return GPTTrainer(config, data)
+
+    def protocol(self, *, seed: int, lr: float) -> TrainConfig:
+        """Return how such a small model is trained."""
+        return TrainConfig.of(
             "microgpt",
             steps=_STEPS,
             seed=seed,
             lr=lr,
-            context_length=window,
+            context_length=min(_WINDOW, self.config.context_length),
             tokens=self.vocabulary.tokenizer,
         )
-        return GPTTrainer(config, data)
 
 
 @dataclass(frozen=True)
@@ -406,6 +414,26 @@ def needs_room(context: Context) -> str:
     if count <= _MOST_PARAMETERS:
         return ""
     return f"{count:,} parameters are too many to try sizes with"
+
+
+def needs_room_for(**changes: Callable[[MicroGPTConfig], int]) -> Callable[[Context], str]:
+    """Return what says why a model cannot be had with sizes changed like this."""
+
+    def missing(context: Context) -> str:
+        larger = {name: size(context.config) for name, size in changes.items()}
+        fits = context.fits(**larger)
+        return needs_room(context) if fits else "a larger one is beyond what this program reads"
+
+    return missing
+
+
+def needs_training(context: Context) -> str:
+    """Return why a small model with this vocabulary cannot be trained while a class waits."""
+    shapes = model_config(context.protocol(seed=0, lr=0.01), len(context.vocabulary)).shapes
+    count = sum(map(math.prod, shapes.values()))
+    if count * _STEPS <= _MOST_MOVES:
+        return ""
+    return f"with its {len(context.vocabulary):,} tokens, even a small model takes long to train"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def kept_by_top_k(draw: Draw) -> Posed:
     count = int(np.count_nonzero(_shaped(context, logits, temperature, most).probs))
     return Posed(
         f"{start} a token is drawn with temperature {temperature:g} and top-k {most}. How many "
-        "different tokens can come?",
+        "different tokens can be drawn?",
         Number(count),
         f"{count}: the likeliest {most} are kept, and temperature changes their shares, not "
         "their order.",
@@ -112,8 +112,8 @@ def longest_sample(draw: Draw) -> Posed:
         endless, context.vocabulary, None, temperature=0.0, max_tokens=2 * window
     )
     return Posed(
-        f"The context is {window} positions, and {context.begin} takes the first. A model never "
-        f"draws {context.begin}. How many {context.unit}s long does its sample get?",
+        f"The context is {window} positions, and {context.begin} takes the first. If a model "
+        f"never draws {context.begin}, how many {context.unit}s long does its sample get?",
         Number(len(drawn.ids)),
         f"{len(drawn.ids)}: {context.begin} and {window - 1} {context.unit}s fill the context, "
         "and the last position predicts one more. microgpt does not slide.",
@@ -177,7 +177,7 @@ def same_seed(draw: Draw) -> Posed:
     return Posed(
         f"Five samples are drawn at temperature 1 with seed {seeds[0]}, and again with seed "
         f"{seeds[1]}. What comes out?",
-        Choice(("the same five, in the same order", "other samples"), right),
+        Choice(("the same five, in the same order", "different samples"), right),
         f"The first of each: “{shown[0]}” and “{shown[1]}”. Chance in a program is a list of "
         "numbers that the seed fixes.",
     )

@@ -12,6 +12,7 @@ from wordlm_core.quiz.question import (
     Template,
     Word,
 )
+from wordlm_core.text import visible
 from wordlm_core.vocabulary import Vocabulary
 
 TOPIC = "tokenisation"
@@ -23,15 +24,17 @@ _UNKNOWN_ENDS = (
     "the strange part becomes the token <UNK>",
     "the strange part is left out",
 )
+_LEFT_AS_IT_IS = -1
 
 
 def document_length(draw: Draw) -> Posed:
     """Ask for the length of a document."""
     context, item = draw.context, draw.item()
     inside = len(item.ids) - 2
+    end = context.token(context.vocabulary.end_id)
     return Posed(
-        "A training document stands between the tokens that begin and end it. How many "
-        f"ids does “{item.text}” have as one?",
+        f"In a training document, “{item.text}” stands between {context.begin} and {end}. How "
+        "many ids does the document have, both ends included?",
         Number(len(item.ids)),
         f"{inside} {context.unit}s, and one id more at each end: {inside} + 2 = {len(item.ids)}.",
     )
@@ -71,7 +74,8 @@ def size_of_vocabulary(draw: Draw) -> Posed:
         f"The vocabulary of this model holds {kept:,} {context.unit}s and {special} special "
         f"token{'s' if special > 1 else ''}. How many logits does each position give?",
         Number(context.model.last_logits(draw.item().ids[None, :-1]).shape[1]),
-        f"One for each token: {kept:,} + {special} = {size:,}. To stop is a token to predict, too.",
+        f"One for each token: {kept:,} + {special} = {size:,}. Stopping is a token to "
+        "predict, too.",
     )
 
 
@@ -94,10 +98,10 @@ def predictions_of(draw: Draw) -> Posed:
     context, item = draw.context, draw.item()
     count = len(loss_of(context.model.network, item.ids))
     return Posed(
-        f"How many predictions does one training step on “{item.text}” judge?",
+        f"How many predictions are judged in one training step on “{item.text}”?",
         Number(count),
-        f"{len(item.ids)} ids are {count} pairs of a token and the next one: every position that "
-        "has a next token is judged, not the last alone.",
+        f"{len(item.ids)} ids make {count} pairs of a token and the next one: every position that "
+        "has a next token is judged, not the last one alone.",
     )
 
 
@@ -109,8 +113,8 @@ def predictions_of_a_long_one(draw: Draw) -> Posed:
     item = context.item(draw.rng.choices(context.lexical, k=length))
     count = len(loss_of(context.model.network, item.ids))
     return Posed(
-        f"The context is {window} positions. How many predictions does a training step judge on "
-        f"an item of {length} {context.unit}s?",
+        f"The context is {window} positions. How many predictions are judged in a training step "
+        f"on an item of {length} {context.unit}s?",
         Number(count),
         f"{count}: there are {window} positions, so what comes after is not trained on.",
     )
@@ -119,13 +123,12 @@ def predictions_of_a_long_one(draw: Draw) -> Posed:
 def unknown_character(draw: Draw) -> Posed:
     """Ask what something does that the vocabulary lacks."""
     context, item = draw.context, draw.item()
-    vocabulary = context.vocabulary
-    strange = next(word for word in _STRANGE if word not in vocabulary.stoi)
+    strange = _stranger(context.vocabulary)
     typed = f"{item.raw} {strange}" if context.unit == "word" else item.raw + strange
-    right, why = _read(vocabulary, typed)
+    right, why = _read(context.vocabulary, typed)
     return Posed(
-        f"Somebody types “{item.text}” with “{strange}” behind it, which never stood in the "
-        "training list. What happens?",
+        f"Somebody types “{item.text}” followed by “{strange}”, which is not in the model's "
+        "vocabulary. What happens?",
         draw.shuffled(_UNKNOWN_ENDS, right),
         why,
     )
@@ -163,15 +166,23 @@ def _tokens(context: Context) -> str:
     return " ".join(map(context.token, range(len(context.vocabulary))))
 
 
+def _stranger(vocabulary: Vocabulary) -> str:
+    """Return something that the vocabulary cannot read as it is, or nothing."""
+    return next((each for each in _STRANGE if _read(vocabulary, each)[0] != _LEFT_AS_IT_IS), "")
+
+
+def _needs_stranger(context: Context) -> str:
+    return "" if _stranger(context.vocabulary) else "its vocabulary holds all that could be strange"
+
+
 def _read(vocabulary: Vocabulary, typed: str) -> tuple[int, str]:
     """Return what really happens to a text, and how it is said."""
     try:
         probe = vocabulary.probe(typed, len(typed) + 1)
     except TextError as error:
         return 0, f"The vocabulary has no token for what is unknown, so it says: {error}."
-    if probe.unknown:
-        return 1, f"It is read as {' '.join(probe.tokens)}."
-    return 2, f"It is read as {' '.join(probe.tokens)}: nothing is left of it."
+    happened = 1 if probe.unknown else _LEFT_AS_IT_IS
+    return happened, f"It is read as {' '.join(map(visible, probe.tokens))}."
 
 
 QUESTIONS = (
@@ -182,6 +193,6 @@ QUESTIONS = (
     Template(TOPIC, "trace", target_at),
     Template(TOPIC, "trace", predictions_of),
     Template(TOPIC, "trace", predictions_of_a_long_one),
-    Template(TOPIC, "predict", unknown_character),
+    Template(TOPIC, "predict", unknown_character, _needs_stranger),
     Template(TOPIC, "explain", both_ends),
 )

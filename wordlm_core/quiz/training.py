@@ -79,8 +79,8 @@ def first_step_of_adam(draw: Draw) -> Posed:
         "Where is it after Adam's first step?",
         Number(float(moved[0]), 3),
         f"{said(float(moved[0]), 4)}: both means are corrected for their start, so the first step "
-        f"is {lr:g} against the gradient's sign, however large it is. Plain descent would give "
-        f"{said(weight - lr * gradient, 4)}.",
+        f"is {lr:g} against the gradient's sign, however large the gradient. Plain descent would "
+        f"give {said(weight - lr * gradient, 4)}.",
     )
 
 
@@ -114,8 +114,8 @@ def gradient_of_a_logit(draw: Draw) -> Posed:
     slope = float(ends[0] - ends[1]) / (2 * _NUDGE)
     return Posed(
         f"After position {place} of “{item.text}” the right token, {context.token(target)}, has a "
-        f"probability of {said(prob, 3)}. What is the gradient of that prediction's loss by that "
-        "token's logit?",
+        f"probability of {said(prob, 3)}. What is the gradient of that prediction's loss with "
+        "respect to that token's logit?",
         Number(slope, 2),
         f"p - 1 = {said(slope, 3)} (measured by moving the logit a little): the less likely it "
         "was, the harder it is pulled up.",
@@ -173,7 +173,7 @@ def loss_before_training(draw: Draw) -> Posed:
     right = int(np.argmin([abs(loss - value) for value in ways.values()]))
     return Posed(
         f"A model of this size with random weights (seed {seed}) has {size:,} tokens to choose "
-        "from. Where is its loss?",
+        "from. Roughly where is its loss?",
         draw.shuffled(tuple(ways), right),
         f"At {said(loss, 3)}, measured on {len(context.items)} made-up items. Small random weights "
         "give nearly equal logits, so nearly equal probabilities.",
@@ -184,7 +184,7 @@ def never_zero(draw: Draw) -> Posed:
     """Ask why even the best model has a loss."""
     context = draw.context
     return Posed(
-        "Why can even a perfect model of such a list not reach a loss of 0?",
+        "Why can even a perfect model not reach a loss of 0 on its training list?",
         Points(
             (
                 f"After the same beginning, different {context.unit}s follow in different items: "
