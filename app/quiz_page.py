@@ -5,6 +5,7 @@ Answers stay in the session of the browser tab: they are on no disk and in no li
 
 import datetime
 import html
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from wordlm_core.errors import TextError
 from wordlm_core.quiz.question import HIGHEST_MARK, Choice, Points, Question
 
 LONGEST, LONGEST_TEXT, LONGEST_NAME = 120, 2000, 60
-EVERY = "all"
+EVERY, MIXED = "all", "ten, mixed"
 _KINDS = {"trace": "compute it", "predict": "predict, it is really done", "explain": "explain why"}
 _RUBRIC = ("0 · not yet", "1 · a part", "2 · most", "3 · all of it")
 _HOW_TO_MARK = (
@@ -27,25 +28,32 @@ _HOW_TO_MARK = (
     "else could follow?"
 )
 _ALOUD = (
-    "Say it to somebody beside you, without notes. 0: not yet. 1: parts of it. 2: right, with a "
-    "gap. 3: right, clear, and with an example of your own."
+    "Say it to somebody beside you, without notes, and mark it: 3 is all of it, clear, and with an "
+    "example of your own."
 )
 _READ = (
     "Enter checks it. All of these can be read: 15, 1,234 or 1234, 0.25 or 0,25, 3/4, 25%; a shape "
     "as 3x5 or (3, 5); a list with blanks."
 )
-_SEEDS = 10_000
+_SEEDS, _FEW = 10_000, 10
 _GIVEN, _ALOUD_MARKS, _TURN = "quiz_given", "quiz_aloud", "question"
 
 
 # -- which question
 
 
-def topic() -> str | None:
-    """Pick a topic, or all of them."""
-    labels = [EVERY, *quiz.TOPICS]
-    chosen = controls.choose(st.pills, "Topic", "topic", labels, wrap=True)
-    return None if chosen == 0 else labels[chosen]
+def topic() -> str:
+    """Pick a topic, all of them, or a few questions from all."""
+    labels = [EVERY, MIXED, *quiz.TOPICS]
+    return labels[controls.choose(st.pills, "Topic", "topic", labels, wrap=True)]
+
+
+def picked(everything: Sequence[Question], topic: str, number: int) -> list[Question]:
+    """Return the questions of a topic, or ten of all topics that the set's number decides."""
+    if topic != MIXED:
+        return [question for question in everything if topic in (EVERY, question.topic)]
+    few = random.Random(number).sample(range(len(everything)), min(_FEW, len(everything)))
+    return [everything[index] for index in sorted(few)]
 
 
 def seed() -> int:
@@ -56,7 +64,8 @@ def seed() -> int:
             "Another set",
             key="another_set",
             icon=":material/refresh:",
-            help="Other items, positions and sizes. The same number gives the same set.",
+            help="Other items, positions and sizes. The same number gives the same set; answers "
+            "to other sets are kept, and the card holds the set that is open.",
             on_click=_another,
             args=(value,),
         )
@@ -85,7 +94,10 @@ def turn(asked: Sequence[Question], given: dict[str, Given]) -> Question:
     """Pick one question of those asked; show how far one is."""
     labels = [str(number) for number in range(1, len(asked) + 1)]
     last = len(labels) - 1
-    here = min(int(state.value(_TURN, 0)), last)
+    here = int(state.value(_TURN, 0))
+    if here > last:  # another topic has fewer
+        here = 0
+        state.put(_TURN, here)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _step("Previous", ":material/arrow_back:", here - 1, disabled=here == 0)
         _step("Next", ":material/arrow_forward:", here + 1, disabled=here == last)

@@ -24,7 +24,7 @@ with pickers:
     topic = quiz_page.topic()
     seed = quiz_page.seed()
 everything = quiz_page.questions(chosen, seed)
-asked = [question for question in everything if topic in (None, question.topic)]
+asked = quiz_page.picked(everything, topic, seed)
 place = quiz_page.place_of(chosen, seed)
 with card:
     question = quiz_page.turn(asked, quiz_page.answers(place))

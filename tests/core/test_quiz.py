@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -469,13 +470,18 @@ def test_trainings_end_as_they_are_known_to(opened):
 
 def test_the_trained_pairs_are_compared_by_their_own_losses(opened):
     of = opened["microgpt_seed42"]
-    ends = {each.name: np.mean(each.metadata["loss_history"][-200:]) for each in of}
+    ends = {each.name: each.metadata["loss_history"][-200:] for each in of}
     asked = by_key(of)
-    without = ends["microgpt_no_positions_seed42"] > ends["microgpt_seed42"]
-    higher = "without" if without else "with"
-    assert asked["loss_without_positions"].expected.shown == f"the model {higher} positions"
-    layers = 2 if ends["microgpt_2_layers_seed42"] > ends["microgpt_seed42"] else 1
-    assert asked["loss_with_more_layers"].expected.shown == f"the one with n_layer = {layers}"
+
+    def standard_errors(name: str) -> float:
+        pairs = zip(ends[name], ends["microgpt_seed42"], strict=True)
+        changes = [a - b for a, b in pairs]
+        return statistics.fmean(changes) / (statistics.stdev(changes) / math.sqrt(200))
+
+    assert standard_errors("microgpt_no_positions_seed42") > 2
+    assert asked["loss_without_positions"].expected.shown == "the model without positions"
+    assert abs(standard_errors("microgpt_2_layers_seed42")) < 2
+    assert asked["loss_with_more_layers"].expected.shown == "neither, beyond chance"
 
 
 def test_a_word_model_keeps_what_it_does_not_know():

@@ -170,14 +170,25 @@ def test_an_explanation_is_marked_by_the_person(loaded):
 def test_a_topic_is_asked_alone_and_the_place_in_it_stays_within(loaded):
     at = open_quiz()
     at.select_slider("question").set_value(len(set_of(loaded)) - 1).run()
-    for number, topic in enumerate(quiz.TOPICS, 1):
+    for number, topic in enumerate(quiz.TOPICS, 2):
         at.button_group("topic").set_value(number).run()
         assert is_fine(at)
+        assert "is not here" not in html(at)
         asked = quiz.questions([loaded], seed=1, topic=topic)
         assert len(at.select_slider("question").options) == len(asked)
         at.select_slider("question").set_value(0).run()
         assert asked[0].text in shown(at)
         assert quiz.ALOUD[topic] in shown(at)
+
+
+def test_ten_mixed_questions_are_the_same_for_the_same_set(loaded):
+    at = open_quiz()
+    at.button_group("topic").set_value(1).run()
+    assert len(at.select_slider("question").options) == 10
+    few = quiz_page.picked(set_of(loaded), quiz_page.MIXED, 1)
+    assert few[0].text in shown(at)
+    assert len({question.topic for question in few}) >= 4
+    assert few != quiz_page.picked(set_of(loaded), quiz_page.MIXED, 2)
 
 
 def test_answers_stay_with_their_set_across_pages(loaded):

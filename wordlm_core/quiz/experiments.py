@@ -28,6 +28,8 @@ ALOUD = (
     "One experiment of yours: what you expected, what you changed, what came out, what it shows."
 )
 _LAST, _END = 200, 20
+_NEITHER = "neither, beyond chance"
+_BEYOND = " A difference of less than two standard errors counts as chance."
 _HUGE = 1e6
 _HUGE_ENDS = (
     "it stops: its numbers are no longer usable",
@@ -144,30 +146,31 @@ def positions_switched(draw: Draw) -> Posed:
 def loss_without_positions(draw: Draw) -> Posed:
     """Ask what positions were good for, by two trained models."""
     plain, without = _pair(draw.context, _only_positions_differ)
-    left, right = _end(without), _end(plain)
-    options = ("the model without positions", "the model with positions", "neither")
+    change, chance = _paired(without, plain)
+    options = ("the model without positions", "the model with positions", _NEITHER)
     return Posed(
         f"{plain.name} and {without.name} were trained alike, the second without position "
-        f"embeddings. Which has the higher mean loss over the last {_LAST} steps?",
-        Choice(options, order(left, right)),
-        f"With positions {said(right, 4)}, without {said(left, 4)} nats: a difference of "
-        f"{said(left - right, 4)}, from one run of each.",
+        f"embeddings. Which has the higher mean loss over the last {_LAST} steps?{_BEYOND}",
+        Choice(options, order(change, 0.0, 2 * chance)),
+        f"With positions {said(_end(plain), 4)}, without {said(_end(without), 4)} nats: on the "
+        f"same items a difference of {said(change, 4)}, give or take {said(chance, 4)}, from one "
+        "run of each.",
     )
 
 
 def loss_with_more_layers(draw: Draw) -> Posed:
     """Ask what a second layer was good for, by two trained models."""
     few, many = _pair(draw.context, _only_layers_differ)
-    left, right = _end(few), _end(many)
+    change, chance = _paired(few, many)
     counts = [each.model.n_layer for each in (few, many)]
     options = (f"the one with n_layer = {counts[0]}", f"the one with n_layer = {counts[1]}")
     return Posed(
         f"{few.name} and {many.name} were trained alike, but for their layers. Which has the "
-        f"higher mean loss over the last {_LAST} steps?",
-        Choice((*options, "neither"), order(left, right)),
-        f"{said(left, 4)} with n_layer = {counts[0]}, {said(right, 4)} with {counts[1]}: a "
-        f"difference of {said(left - right, 4)} nats, from one run of each. Deeper is not better "
-        "by itself.",
+        f"higher mean loss over the last {_LAST} steps?{_BEYOND}",
+        Choice((*options, _NEITHER), order(change, 0.0, 2 * chance)),
+        f"{said(_end(few), 4)} with n_layer = {counts[0]}, {said(_end(many), 4)} with {counts[1]}: "
+        f"on the same items a difference of {said(change, 4)} nats, give or take "
+        f"{said(chance, 4)}, from one run of each. Deeper is not better by itself.",
     )
 
 
@@ -274,6 +277,15 @@ def _trained(context: Context, seed: int, lr: float) -> list[float]:
 
 def _end(of: Checkpoint) -> float:
     return float(np.mean(of.losses()[-_LAST:]))
+
+
+def _paired(first: Checkpoint, second: Checkpoint) -> tuple[float, float]:
+    """Return how much higher the first one's last losses are, and the standard error of that.
+
+    Both read the same items in the same order, so only their differences scatter by chance.
+    """
+    differences = first.losses()[-_LAST:] - second.losses()[-_LAST:]
+    return float(differences.mean()), float(differences.std(ddof=1) / len(differences) ** 0.5)
 
 
 def _only_positions_differ(first: MicroGPTConfig, second: MicroGPTConfig) -> bool:
