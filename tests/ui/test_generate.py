@@ -10,7 +10,7 @@ import pytest
 from app import figures
 from tests import tiny
 from tests.ui.conftest import CONTEXT, VOCABULARY, make
-from tests.ui.test_pages import html, offered, open_page, said, specs
+from tests.ui.test_pages import html, is_fine, offered, open_page, said, specs
 from wordlm_core.lens import receipt, sampling
 from wordlm_core.text import EOS
 
@@ -204,3 +204,35 @@ def test_candidates_keep_their_order_and_name_the_drawn_one():
     assert chart.spec["data"][3]["text"][2] == "cut off"
     assert chart.spec["data"][2]["marker"]["color"][5] == figures.MARK
     assert drawn.replace("<", "") in chart.alt.replace("<", "")
+
+
+def test_a_model_of_characters_can_begin_from_nothing(artifacts, monkeypatch, capsys):
+    at = open_page("generate", checkpoint="microgpt_seed42")
+    offered(at, "preset", 0)
+    assert at.text_input("text").value == ""
+    assert is_fine(at)
+    made = tiny.char_checkpoint()
+    first = sampling.generate(made.model, made.vocabulary, None, seed=1, samples=3, max_tokens=24)
+    for sample in first:
+        assert f"<td>{sample.text}" in html(at).replace(' class="wl-left"', "")
+    monkeypatch.chdir(artifacts.parent)
+    exec(at.code[-1].value, {})
+    assert str([sample.text for sample in first]) in capsys.readouterr().out
+
+
+def test_a_whole_item_is_looked_up_in_the_training_list(artifacts):
+    at = open_page("generate", checkpoint="microgpt_seed42", text="an")
+    at.select_slider("samples").set_value(19).run()
+    made = tiny.char_checkpoint()
+    probe = made.vocabulary.probe("an", 8)
+    drawn = sampling.generate(made.model, made.vocabulary, probe, seed=1, samples=20, max_tokens=24)
+    words = {True: "in it", False: "new", None: "unfinished"}
+    told = [words[sampling.seen_in_training(made, probe, sample)] for sample in drawn]
+    shown = re.findall(r">(in it|new|unfinished)</td>", html(at))
+    assert shown == told
+
+
+def test_a_model_of_words_asks_for_a_word(artifacts):
+    at = open_page("generate")
+    at.text_input("text").set_value("").run()
+    assert "type at least one word" in said(at)

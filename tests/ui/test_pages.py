@@ -462,3 +462,19 @@ def test_metadata_that_say_nonsense_take_no_page_down(odd_folder, open_folder, p
     kind = "microgpt_seed42" if page.group == "microgpt" else "multihead_seed11"
     for name in (kind, *(f"a_{kind}_{key}" for key in ODD)):
         is_fine(open_page(page.address, checkpoint=name))
+
+
+@pytest.mark.parametrize("page", GPT_PAGES, ids=lambda page: page.title)
+def test_the_walk_leads_on_and_back(artifacts, page):
+    at = open_page(page.address)
+    links = [element.proto for element in at.get("page_link")]
+    following = GPT_PAGES[GPT_PAGES.index(page) + 1 :][:1]
+    for each in following:
+        assert f"Next: {each.title} · {each.question}" in [link.label for link in links]
+    if page is not GPT_PAGES[0]:
+        assert any(link.label.startswith("Back to the map") for link in links)
+    asked = {link.label: link.query_string for link in links}
+    lenses = [each.title for each in LENS_PAGES]
+    opens = "checkpoint=microgpt_seed42"
+    opened = [title for title in lenses if opens in asked.get(title, "")]
+    assert opened == (lenses if "checkpoint" in [box.key for box in at.selectbox] else [])
