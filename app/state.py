@@ -76,9 +76,10 @@ class View:
         return self.checkpoint.vocabulary
 
     @property
-    def key(self) -> tuple[str, str | None, bytes]:
+    def key(self) -> tuple[str, str | None, bytes, tuple[int, ...]]:
         """Return what a lens result depends on: equal keys give equal results."""
-        return self.checkpoint.sha256, self.step, self.probe.ids.tobytes()
+        probe = self.probe
+        return self.checkpoint.sha256, self.step, probe.ids.tobytes(), probe.cut_off
 
 
 def library() -> Library:
