@@ -1,5 +1,6 @@
 """The Autograd page: its controls, and what a backward step does in words and numbers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,14 @@ import streamlit as st
 from app import controls, figures, layout, state
 from app.figures import short_number
 from app.layout import Cell, Part
-from wordlm_core.lens.expression import LETTERS, MAX_LENGTH, NUDGE, ExpressionResult, Pass
+from wordlm_core.lens.expression import (
+    LETTERS,
+    MAX_LENGTH,
+    NUDGE,
+    ExpressionResult,
+    Nudge,
+    Pass,
+)
 
 PRESETS = (
     "(a*b + c)**2",
@@ -51,7 +59,7 @@ def expression() -> str:
         help="Numbers, a, b, c, + - * / **, brackets, log(x), exp(x), relu(x)",
     )
     state.remember_text("expression", typed or "")
-    controls.offer("Try one of these", "formula", PRESETS, controls.fill("expression"), lit=typed)
+    controls.offer("Try one of these", "formula", PRESETS, _begin, lit=typed)
     return typed or ""
 
 
@@ -68,16 +76,21 @@ def calls() -> int:
 
 
 def backward_step(result: ExpressionResult) -> int:
-    """Pick how many backward passes have been made; all of them by default."""
+    """Pick how many backward passes have been made; none by default, so that one can predict."""
     if not result.passes:
         return 0
     labels = ["0 · forward only"]
     labels += [f"{n} · {_route(result, each)}" for n, each in enumerate(result.passes, 1)]
     meaning = "One edge a step, from the result back to a, b and c. The arrow keys move it."
     title, last = "Backward step", len(labels) - 1
-    step = controls.choose(st.select_slider, title, _STEP, labels, last, help=meaning)
+    step = controls.choose(st.select_slider, title, _STEP, labels, help=meaning)
     with st.container(horizontal=True, gap="xsmall", key="offer_steps"):
-        for label, target in (("Forward only", 0), ("◀ Back", step - 1), ("Next ▶", step + 1)):
+        for label, target in (
+            ("Forward only", 0),
+            ("◀ Back", step - 1),
+            ("Next ▶", step + 1),
+            ("To the end", last),
+        ):
             here = target == step or not 0 <= target <= last
             st.button(label, disabled=here, on_click=state.put, args=(_STEP, target))
     return step
@@ -119,7 +132,7 @@ def passed(result: ExpressionResult, step: int) -> None:
         layout.answer("Forward only: every grad is still 0.")
         layout.help_line(
             "Each node noted its children and, for each of them, one local gradient: the number on "
-            "the edge."
+            "the edge. What will the grads of the letters be? Write them down, then take the steps."
         )
         return
     each = result.passes[step - 1]
@@ -155,43 +168,76 @@ def gradients(result: ExpressionResult, step: int) -> None:
         layout.help_line(f"Not in the expression, so without any effect: {', '.join(unused)}.")
 
 
-def repeated(result: ExpressionResult) -> None:
-    """Say what calls without zeroing added up to, where there was more than one."""
-    if result.calls == 1:
+def repeated(result: ExpressionResult, step: int) -> None:
+    """Say what calls without zeroing have added up to, once more than one is over."""
+    calls, grads = result.calls_over(step), _letter_grads(result, step)
+    if calls < 2:
         return
     # A nudge's expectation is the gradient of one call.
     found = [
-        f"{n.letter} has {short_number(result.grads[n.letter])} in place of "
+        f"{n.letter} has {short_number(grads[n.letter])} in place of "
         f"{short_number(n.expected / NUDGE)}"
         for n in result.nudges
     ]
     layout.note(
-        f"After {result.calls} calls: {'; '.join(found)}. A node just before the result has "
-        f"{result.calls} times its gradient; further back it is more, because inner nodes pass on "
+        f"After {calls} calls: {'; '.join(found)}. A node just before the result has "
+        f"{calls} times its gradient; further back it is more, because inner nodes pass on "
         "what they have added up. In training every step builds a new graph: there a forgotten "
         "zero_grad adds exactly the gradient of one more step."
     )
 
 
-def nudged(result: ExpressionResult) -> None:
-    """Draw what really happens when a letter is moved a little."""
+def nudged(result: ExpressionResult, step: int) -> None:
+    """Draw what really happens when a letter is moved a little, beside what its grad promises."""
     if not result.nudges:
         layout.help_line("No letter in the expression: nothing to move.")
         return
+    calls, grads = result.calls_over(step), _letter_grads(result, step)
+    off = {n.letter for n in result.nudges if calls and _differs(n, grads[n.letter])}
     rows: list[list[Cell]] = [
         [
             f"{n.letter} + {NUDGE:g}",
             "no value there" if n.after is None else f"{n.after:.6f}",
             "" if n.change is None else f"{n.change:+.6f}",
-            f"{n.expected:+.6f}",
+            f"{grads[n.letter] * NUDGE:+.6f}" if calls else "not yet",
+            "\u2260 not the slope" if n.letter in off else "",
         ]
         for n in result.nudges
     ]
-    heads = ("moved", "result becomes", "it moved by", f"grad {_TIMES} {NUDGE:g}")
-    layout.table(heads, rows, label="The result after a small change of each letter")
+    heads = ("moved", "result becomes", "it moved by", f"grad {_TIMES} {NUDGE:g}", "")
+    columns = len(heads) if off else len(heads) - 1
+    layout.table(
+        heads[:columns],
+        [row[:columns] for row in rows],
+        label="The result after a small change of each letter",
+    )
+    if off:
+        layout.note(
+            f"{', '.join(sorted(off))}: accumulated over {calls} calls, not the slope, so what "
+            "the grad promises is not what happens."
+        )
+    if not calls:
+        layout.help_line("There is a grad to check at the end of a call of backward.")
 
 
 # -- parts
+
+
+def _letter_grads(result: ExpressionResult, step: int) -> dict[str, float]:
+    """Return the grads of the letters that occur, after `step` passes."""
+    named = zip(result.nodes, result.grads_at(step), strict=True)
+    return {node.name: grad for node, grad in named if node.name in LETTERS}
+
+
+def _differs(nudge: Nudge, grad: float) -> bool:
+    """Return whether a grad is not that of one call."""
+    return not math.isclose(grad * NUDGE, nudge.expected, rel_tol=1e-9)
+
+
+def _begin(text: str) -> None:
+    """Put another expression into the box, and go back to where its grads can be predicted."""
+    state.put("expression", text)
+    state.put(_STEP, 0)
 
 
 def _number(letter: str) -> float:

@@ -15,13 +15,15 @@ from app import experiment_runs, experiment_start, layout, state
 from app.experiment_choice import Asked
 from app.experiment_runs import DIRECTIONS, SAME, Prediction, Run
 from app.experiment_start import WAIT_SECONDS, Start
+from app.figures import RUN_LOOKS
 from app.jobs.pool import QuickError, Ticket
 from wordlm_core.errors import TextError
 from wordlm_core.experiment import Experiment, Result
 
-MOST_RUNS = 30
-SHOWN = "run_shown"
-_LONGEST = 400
+MOST_RUNS, MOST_DRAWN = 30, len(RUN_LOOKS)
+SHOWN, DRAWN = "run_shown", "runs_drawn"
+_LONGEST, _FEWEST_LETTERS = 400, 6
+_DRAWN_AT_FIRST = 5
 _RUNS, _LOCKS, _PENDING, _LAST = "_runs", "_locks", "_pending_run", "_last_compared"
 
 
@@ -67,6 +69,7 @@ def commit(asked: Asked | None, known: Start | None) -> Run | None:
     done = next((run for run in runs() if (run.experiment, run.listed) == asked.key), None)
     if done is not None and done is not state.value(_LAST, None):
         state.put(SHOWN, runs().index(done))  # it is explained below
+        _draw(done.number)
     state.put(_LAST, done)
     if done is not None:
         _compare(done)
@@ -86,8 +89,17 @@ def runs() -> list[Run]:
     return state.value(_RUNS, [])
 
 
+def drawn() -> list[Run]:
+    """Return the runs that are in the picture: the latest, until a person chooses."""
+    numbers = state.value(DRAWN, None)
+    if numbers is None:
+        return runs()[-_DRAWN_AT_FIRST:]
+    return [run for run in runs() if run.number in numbers][:MOST_DRAWN]
+
+
 def remove(gone: Run) -> None:
-    """Take a run out of the table."""
+    """Take a run out of the table and of the picture."""
+    state.put(DRAWN, [run.number for run in drawn() if run is not gone])
     state.put(_RUNS, [run for run in runs() if run is not gone])
     state.put(SHOWN, max(0, len(runs()) - 1))
 
@@ -142,14 +154,17 @@ def _typed_prediction() -> Prediction:
     """Return what the form holds.
 
     Raises:
-        TextError: Something is missing or is no number.
+        TextError: Something is missing, is no number or is no hypothesis.
     """
     direction = state.value("guess_direction", None)
     if direction is None:
         raise TextError("predict first: say whether the loss goes down, stays or goes up")
     size = 0.0 if direction == SAME else experiment_runs.parse_size(_typed("guess_size"))
     count = experiment_runs.parse_count(_typed("guess_count"))
-    return Prediction(direction, size, count, _typed("guess_because"))
+    because = _typed("guess_because")
+    if sum(map(str.isalnum, because)) < _FEWEST_LETTERS:
+        raise TextError("say in a few words why you expect that: a guess alone teaches little")
+    return Prediction(direction, size, count, because)
 
 
 def _typed(key: str) -> str:
@@ -182,8 +197,8 @@ def _ready(asked: Asked, locked: Prediction, baseline: Result) -> None:
 
 def _quote(locked: Prediction) -> None:
     said = f"The loss {experiment_runs.predicted(locked)}; {locked.count:,} parameters."
-    because = f"\n{locked.because}" if locked.because.strip() else ""
-    st.html(f'<p class="wl-quote">{html.escape(said + because)}</p>')
+    because = html.escape(locked.because)
+    st.html(f'<p class="wl-quote">{html.escape(said)}\n{because}</p>')
 
 
 def _run(pending: _Pending) -> None:
@@ -198,6 +213,13 @@ def _keep(pending: _Pending, result: Result) -> None:
     state.put(_RUNS, [*finished, run])
     state.put(_LOCKS, {key: held for key, held in _locks().items() if key != asked.key})
     state.put(SHOWN, len(finished))
+    _draw(number)
+
+
+def _draw(number: int) -> None:
+    """Put a run into the picture, in place of the earliest where there is no room."""
+    kept = [run.number for run in drawn() if run.number != number]
+    state.put(DRAWN, [*kept[1 - _DRAWN_AT_FIRST :], number])
 
 
 def _compare(run: Run) -> None:

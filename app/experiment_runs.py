@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.exports import csv_text, json_text
+from app.exports import csv_text, json_text, markdown_line
 from wordlm_core import typed
 from wordlm_core.errors import TextError
 from wordlm_core.experiment import SAME_WITHIN, SAMPLES, SEEDS, Draw, Experiment, Result
 
 DOWN, SAME, UP = range(3)
 DIRECTIONS = ("goes down", "stays the same", "goes up")
+RIGHT, WRONG, CANNOT_TELL = "right", "wrong", "within noise: these runs cannot tell"
 MOST_NATS = 100.0
+NO_POSITIONS = "wpe is still drawn, stored and counted, but never added."
 _NAMES = {
     "data": "data",
     "steps": "steps",
@@ -101,9 +103,22 @@ class Run:
         return UP if self.change > 0 else DOWN
 
     @property
-    def sign_right(self) -> bool:
-        """Return whether the loss went where it was predicted to go."""
-        return self.direction == self.prediction.direction
+    def judgement(self) -> str:
+        """Return what the runs say of the predicted direction.
+
+        Whoever predicts a change is not refuted by one too small to be told from noise, but is by
+        losses that are equal to the last digit: there is no noise in them.
+        """
+        if self.direction == self.prediction.direction:
+            return RIGHT
+        changed = self.changes is None or any(self.changes)
+        return CANNOT_TELL if changed and self.direction == SAME else WRONG
+
+    @property
+    def sampling_only(self) -> bool:
+        """Return whether it trains as its baseline does, and only samples in other ways."""
+        tried, baseline = self.experiment, self.experiment.baseline()
+        return not changes(tried, baseline) and tried.draws != baseline.draws
 
     @property
     def count_right(self) -> bool:
@@ -179,17 +194,36 @@ def happened(run: Run) -> str:
 
 def verdict(run: Run) -> list[str]:
     """Return sentences that hold the prediction against the result."""
-    sign = "right" if run.sign_right else "wrong"
     if run.change is None:
         why = run.result.stopped or run.baseline.stopped
-        told = [f"Training diverged ({why}). That counts as going up: the direction was {sign}."]
+        told = [
+            f"Training diverged ({why}). That counts as going up: the direction was "
+            f"{run.judgement}."
+        ]
     else:
         off = abs(run.change - run.prediction.change)
-        told = [f"The direction was {sign}; the size was {off:.3f} nats off."]
+        is_was = "is" if run.judgement == CANNOT_TELL else "was"
+        told = [f"The direction {is_was} {run.judgement}; the size was {off:.3f} nats off."]
     counted = f"You counted {run.prediction.count:,} parameters"
     if run.count_right:
         return [*told, f"{counted}: right."]
-    return [*told, f"{counted}; there are {run.result.parameters:,}."]
+    there = f"{counted}; there are {run.result.parameters:,}: {counted_out(run)}."
+    return [*told, there, *([] if run.experiment.positions else [NO_POSITIONS])]
+
+
+def counted_out(run: Run) -> str:
+    """Return the sum that gives the number of parameters, matrix by matrix."""
+    sizes = run.experiment.sizes(run.result.vocab_size)
+    tables = [f"{name} {_product(sizes.shapes[name])}" for name in ("wte", "wpe", "lm_head")]
+    attention, fc1, fc2 = (
+        sizes.shapes[f"layer0.{name}"] for name in ("attn_wq", "mlp_fc1", "mlp_fc2")
+    )
+    layer = 4 * math.prod(attention) + math.prod(fc1) + math.prod(fc2)
+    layers = "1 layer" if sizes.n_layer == 1 else f"{sizes.n_layer} layers of {layer:,}"
+    return (
+        f"{' + '.join(tables)} + {layers} (wq, wk, wv, wo {_product((4, *attention))} + fc1 "
+        f"{_product(fc1)} + fc2 {_product(fc2)}) = {run.result.parameters:,}"
+    )
 
 
 def runs_csv(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
@@ -239,16 +273,26 @@ def runs_json(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
     return json_text({"runs": told})
 
 
-def report(runs: Sequence[Run], explanations: Mapping[int, str]) -> str:
-    """Return a report to hand in, as Markdown; what was typed or drawn stands in code blocks."""
+def report(
+    runs: Sequence[Run], explanations: Mapping[int, str], *, name: str = "", date: str
+) -> str:
+    """Return a report to hand in, as Markdown; what was typed or drawn stands in code blocks.
+
+    Args:
+        runs: Its runs.
+        explanations: By number of the run.
+        name: Who hands it in; may be empty.
+        date: When.
+    """
     heads = "| run | parameters | loss, last 200 | change | predicted | direction | count |"
     rows = [
         f"| {run.name} | {run.result.parameters:,} | {loss_of(run.result)} | {_change(run)} "
-        f"| {predicted(run.prediction)} | {_right(run.sign_right)} | {_right(run.count_right)} |"
+        f"| {predicted(run.prediction)} | {run.judgement} | {RIGHT if run.count_right else WRONG} |"
         for run in runs
     ]
     told = [
         "# Experiments with microgpt",
+        f"Name: {markdown_line(name.strip()) or '-'}. Date: {date}.",
         "\n".join([heads, "|---|---|---|---|---|---|---|", *rows]),
     ]
     for run in runs:
@@ -268,6 +312,10 @@ def in_short(result: Result, count: int = 4) -> str:
 
 
 # -- parts
+
+
+def _product(shape: tuple[int, ...]) -> str:
+    return f"{' x '.join(map(str, shape))} = {math.prod(shape):,}"
 
 
 def _chapter(run: Run, explanation: str) -> list[str]:
@@ -318,7 +366,3 @@ def _said(value: Any) -> str:
 
 def _change(run: Run) -> str:
     return "" if run.change is None else f"{run.change:+.3f}"
-
-
-def _right(right: bool) -> str:
-    return "right" if right else "wrong"

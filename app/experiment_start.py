@@ -1,17 +1,18 @@
 """What an experiment starts from: its list is looked at and its baseline trained, by the pool."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from app import experiment_runs, layout, state
+from app import controls, experiment_runs, layout, state
 from app.experiment_choice import Asked
 from app.jobs.pool import Ticket
 from wordlm_core import experiment
 from wordlm_core.errors import WordLMError
-from wordlm_core.experiment import OWN, SEEDS, Experiment, Result
+from wordlm_core.experiment import DATA, OWN, SEEDS, Experiment, Result
 
 WAIT_SECONDS = 2.5
 _POLL_SECONDS = 2.0
@@ -118,7 +119,8 @@ def _changed(tried: Experiment, baseline: Experiment) -> str:
     if not found:
         return f"The training is the baseline's: only the sampling differs. {other}"
     several = "" if len(found) == 1 else " Several at once: an effect has no single cause."
-    return f"Changed: {', '.join(found)}.{several} {other}"
+    unused = "" if tried.positions else f" {experiment_runs.NO_POSITIONS}"
+    return f"Changed: {', '.join(found)}.{several}{unused} {other}"
 
 
 def _list_line(tried: Experiment, seen: dict[str, Any]) -> str:
@@ -133,7 +135,20 @@ def _list_line(tried: Experiment, seen: dict[str, Any]) -> str:
     if counts["longer_than_context"]:
         remarks.append(f"{counts['longer_than_context']:,} longer than the context, so cut")
     _, seconds = experiment.estimate(tried, seen["vocab_size"])
-    remarks.append(
-        f"about {seconds:.0f} s" if seconds >= 10 else f"about {max(0.1, seconds):.1f} s"
+    remarks.append(f"about {math.ceil(seconds)} s for all {SEEDS} seeds")
+    return f"{'; '.join(remarks)}.{_other_list(tried, counts['items'])}"
+
+
+def _other_list(tried: Experiment, items: int) -> str:
+    """Return a sentence where the other pages' model learned from another list of names."""
+    loaded = state.library().checkpoints.values()
+    if tried.data != DATA[0] or not any(each.model.family == "microgpt" for each in loaded):
+        return ""
+    opened = controls.best_checkpoint("microgpt")
+    there = opened.section("corpus").get("items")
+    if not isinstance(there, int) or there == items:
+        return ""
+    return (
+        f" These are census names, another list than the {there:,} names that {opened.name} of "
+        "the other pages read."
     )
-    return f"{'; '.join(remarks)}."

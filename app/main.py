@@ -117,7 +117,7 @@ PAGES = (
         "microgpt_map",
         "81_microgpt_map.py",
         ":material/map:",
-        "What are the seven parts of a GPT?",
+        "How does a GPT work? A walk in seven sections",
     ),
     Page(
         "microgpt",

@@ -14,6 +14,7 @@ from app.map_sheet import SECTIONS, Entry, Seen
 from app.warmups import CARDS
 
 LONGEST, LONGEST_GUESS = 300, 120
+_WARM_UPS = "warm-ups"
 _STAYS = (
     "What you write stays in this browser tab: it is on no disk and in no link, and it is gone "
     "when the tab is closed or loaded anew. So download it."
@@ -23,7 +24,7 @@ _STAYS = (
 def part() -> int:
     """Pick one of the seven sections; a click into the picture does the same."""
     labels = [f"{number} · {section.title}" for number, section in enumerate(SECTIONS, 1)]
-    return controls.choose(st.pills, "Part", "part", labels, wrap=True)
+    return controls.choose(st.pills, "Section of the walk", "part", labels, wrap=True)
 
 
 def write(part: int) -> None:
@@ -49,30 +50,17 @@ def entries() -> list[Entry]:
 def sheet(written: list[Entry]) -> None:
     """Show all that was written, before and after side by side, and offer it as files."""
     layout.section("Your sheet", _STAYS)
+    _files(written)
     rows = [[f"{n} · {e.section.title}", e.before, e.after] for n, e in enumerate(written, 1)]
     open_still = [index for index, entry in enumerate(written) if not entry.locked]
     with st.container(key="map_sheet"):
         layout.table(
-            ("part", "before (pale: not locked)", "after"),
+            ("section", "before (pale: not locked)", "after"),
             rows,
             faint=open_still,
             words=(0, 1, 2),
             label="Your seven sentences, before and after",
         )
-    with st.container(horizontal=True, gap="small"):
-        for label, make, ending, mime in (
-            ("Sheet as Markdown", map_sheet.markdown, "md", "text/markdown"),
-            ("Sheet as CSV", map_sheet.sheet_csv, "csv", "text/csv"),
-        ):
-            st.download_button(
-                label,
-                lambda make=make: make(written),
-                f"microgpt_sheet.{ending}",
-                mime,
-                key=f"sheet_{ending}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
 
 
 def warm_up() -> list[Seen]:
@@ -96,7 +84,7 @@ def warm_up() -> list[Seen]:
 
 
 def links() -> None:
-    """Link to the pages that go through microgpt part by part."""
+    """Link to the pages that go through microgpt section by section."""
     titles = {section.title for section in SECTIONS}
     layout.cards(
         *(
@@ -107,7 +95,35 @@ def links() -> None:
     )
 
 
+def jump() -> None:
+    """Link to the warm-ups, which stand below the sheet."""
+    st.html(f'<p class="wl-help"><a href="#{_WARM_UPS}">Down to the Python warm-ups</a></p>')
+
+
+def landing() -> None:
+    """Stand where the link to the warm-ups leads."""
+    st.html(f'<div id="{_WARM_UPS}"></div>')
+
+
 # -- the sheet
+
+
+def _files(written: list[Entry]) -> None:
+    """Offer the sheet as files, beside the sentence that says why to take them."""
+    with st.container(horizontal=True, gap="small"):
+        for label, make, ending, mime in (
+            ("Sheet as Markdown", map_sheet.markdown, "md", "text/markdown"),
+            ("Sheet as CSV", map_sheet.sheet_csv, "csv", "text/csv"),
+        ):
+            st.download_button(
+                label,
+                lambda make=make: make(written),
+                f"microgpt_sheet.{ending}",
+                mime,
+                key=f"sheet_{ending}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
 
 
 def _before(part: int) -> bool:
@@ -175,10 +191,11 @@ def _seen(number: int) -> str | None:
 
 def _predict(number: int) -> None:
     key = f"guess_{number}"
-    _box("What does it print?", key, LONGEST_GUESS, "Exactly as print writes it")
-    asked = st.button(
-        "See", key=f"see_{number}", icon=":material/play_arrow:", on_click=_see, args=(key,)
-    )
+    with st.form(f"card_{number}", border=False):
+        _box("What does it print?", key, LONGEST_GUESS, "Exactly as print writes it")
+        asked = st.form_submit_button(
+            "See", key=f"see_{number}", icon=":material/play_arrow:", on_click=_see, args=(key,)
+        )
     if asked:
         layout.note("Predict first: type what you think it prints.")
 

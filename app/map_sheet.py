@@ -9,7 +9,7 @@ from app.warmups import Card
 
 @dataclass(frozen=True)
 class Section:
-    """A part of microgpt, which the page of the same title is about.
+    """A section of the walk through microgpt, which the page of the same title is about.
 
     Attributes:
         title: Of the page.
@@ -46,7 +46,8 @@ SECTIONS = (
         "One position",
         "What happens to one letter on its way to the next prediction?",
         "The rows of its token and of its place are added, attention adds what earlier positions "
-        "have to offer, the MLP adds what it makes of that, and lm_head gives each token a logit.",
+        "have to offer, the MLP adds what it makes of that, lm_head gives each token a logit, and "
+        "softmax makes the logits probabilities.",
     ),
     Section(
         "Training",
@@ -57,8 +58,8 @@ SECTIONS = (
     Section(
         "Experiments",
         "How does the model make up a name, and how would you find out what a part is good for?",
-        "Softmax makes the logits probabilities, a token is drawn and fed back in until <BOS> "
-        "comes; and to learn what a part does, you predict, change that part alone, run, compare.",
+        "A token is drawn by its probability and fed back in until <BOS> comes; and to learn what a "
+        "part does, you predict, change that part alone, run, compare.",
     ),
     Section(
         "Check yourself",

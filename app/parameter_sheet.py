@@ -61,8 +61,14 @@ class Sheet:
         return sum(row.right for row in self.rows) + (not self.wrong_total)
 
     @property
+    def filled(self) -> int:
+        """Return how many answers there are, right or wrong."""
+        typed_in = [self.total, *(text for row in self.rows for text in (row.shape, row.count))]
+        return sum(bool(text.strip()) for text in typed_in)
+
+    @property
     def asked(self) -> int:
-        """Return how many answers there are."""
+        """Return how many answers are asked for."""
         return 2 * len(self.rows) + 1
 
 

@@ -15,38 +15,47 @@ from wordlm_core.lens.parameters import Change, Journey, Matrix, Statistics
 from wordlm_core.models.base import LanguageModel
 from wordlm_core.text import visible
 
-_CHECKED, _SHOWN = "shapes_checked", "shapes_shown"
+_CHECKS, _SHOWN = "shape_checks", "shapes_shown"
+_REVEALING = 2  # checks after which the table opens, whatever is right
+_NAME, _SHAPE, _COUNT, _GAP = 250, 130, 100, 12  # pixels; what is said of an answer has the rest
 _TOTAL = "fill_total"
 _STATISTICS = ("mean", "deviation", "norm")
 _TOTAL_OF = "all parameters"
 
 
-def fill_in(of: LanguageModel) -> Sheet:
-    """Let a person fill in shape and count of each matrix; return the answers, checked.
+def fill_in(of: LanguageModel) -> None:
+    """Let a person fill in shape and count of each matrix, and check the answers.
 
-    A model with several layers is asked for its first one.
+    A model with several layers is asked for its first one. The table of all matrices opens
+    when all is right, after a second check, or when it is asked for.
     """
     matrices = parameters.inventory(of)
-    asked = [m for m in matrices if not m.name.startswith("layer") or _in_first_layer(m)]
-    checked = state.value(_CHECKED, False)
     # The boxes of a form reach the server with its button: what is checked is what they hold.
-    sheet = _filled(matrices, asked)
-    with st.form("shapes", border=False):
+    sheet = _filled(matrices)
+    checks = state.value(_CHECKS, 0)
+    with st.form("shapes", border=False), st.container(gap="xxsmall", key="shapes_grid"):
         for row in sheet.rows:
-            _ask(row, checked=checked)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            _name(_TOTAL_OF, "the sum over every layer")
-            _box(_TOTAL_OF, _TOTAL, "sum", 100)
-        if checked:
-            _verdict([sheet.wrong_total] if sheet.wrong_total else [])
-        st.form_submit_button(
-            "Check",
-            icon=":material/check:",
-            type="primary",
-            on_click=state.put,
-            args=(_CHECKED, True),
-        )
-    return sheet
+            _ask(row, checked=checks > 0)
+        with _line():
+            _name(_TOTAL_OF, "the sum over every layer", _NAME + _SHAPE + _GAP)
+            _box(_TOTAL_OF, _TOTAL, "sum", _COUNT)
+            if checks:
+                _verdict([sheet.wrong_total] if sheet.wrong_total else [])
+        with _line():
+            empty = _check_button(matrices) and not checks
+            st.form_submit_button(
+                "Show the table",
+                icon=":material/visibility:",
+                on_click=state.put,
+                args=(_SHOWN, True),
+            )
+            if checks:
+                layout.answer((f"{sheet.right} of {sheet.asked}", "number"), " right")
+            elif empty:
+                layout.note("There is nothing to check yet: one answer is enough.")
+    all_right = checks > 0 and sheet.right == sheet.asked
+    if all_right or checks >= _REVEALING or state.value(_SHOWN, False):
+        inventory(matrices)
 
 
 def sizes(of: LanguageModel) -> None:
@@ -66,21 +75,6 @@ def sizes(of: LanguageModel) -> None:
     ]
     layout.answer(*parts)
     layout.help_line("Rows are what comes out, columns what goes in. There are no biases.")
-
-
-def revealed(sheet: Sheet, of: LanguageModel) -> None:
-    """Show the table after a check or when it is asked for, and how many answers are right."""
-    checked = state.value(_CHECKED, False)
-    if checked:
-        layout.answer((f"{sheet.right} of {sheet.asked}", "number"), " right")
-    if checked or state.value(_SHOWN, False):
-        inventory(parameters.inventory(of))
-        return
-    layout.subtitle("The table")
-    layout.help_line("It opens when you have checked your answers, or now.")
-    st.button(
-        "Show the table", icon=":material/visibility:", on_click=state.put, args=(_SHOWN, True)
-    )
 
 
 def inventory(matrices: Sequence[Matrix]) -> None:
@@ -169,23 +163,43 @@ def numbers(found: Sequence[Change], chosen: int) -> None:
 # -- the form
 
 
-def _filled(matrices: Sequence[Matrix], asked: Sequence[Matrix]) -> Sheet:
+def _filled(matrices: Sequence[Matrix]) -> Sheet:
+    """Return what the boxes hold, checked; of several layers, the first is asked for."""
+    asked = [m for m in matrices if not m.name.startswith("layer") or _in_first_layer(m)]
     answers = {m.name: (_typed(f"shape_{m.name}"), _typed(f"count_{m.name}")) for m in asked}
     return parameter_sheet.check(matrices, answers, _typed(_TOTAL))
 
 
+def _check_button(matrices: Sequence[Matrix]) -> bool:
+    """Draw the form's first button, which the Enter key presses; return whether it was."""
+    return st.form_submit_button(
+        "Check", icon=":material/check:", type="primary", on_click=_check, args=(matrices,)
+    )
+
+
+def _check(matrices: Sequence[Matrix]) -> None:
+    """Count a check, unless there is nothing to check."""
+    if _filled(matrices).filled:
+        state.put(_CHECKS, state.value(_CHECKS, 0) + 1)
+
+
+def _line() -> Any:
+    return st.container(horizontal=True, vertical_alignment="center", gap=_GAP)
+
+
 def _ask(row: Row, *, checked: bool) -> None:
     name = row.matrix.name
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        _name(name, row.matrix.does)
-        _box(f"Shape of {name}", f"shape_{name}", "rows x columns", 140)
-        _box(f"Count of {name}", f"count_{name}", "count", 100)
-    if checked:
-        _verdict(row.wrong)
+    with _line():
+        _name(name, row.matrix.does, _NAME)
+        _box(f"Shape of {name}", f"shape_{name}", "rows x columns", _SHAPE)
+        _box(f"Count of {name}", f"count_{name}", "count", _COUNT)
+        if checked:
+            _verdict(row.wrong)
 
 
-def _name(name: str, does: str) -> None:
-    st.html(f"<b>{html.escape(name)}</b><br><small>{html.escape(does)}</small>", width=220)
+def _name(name: str, does: str, width: int) -> None:
+    named = f"<b>{html.escape(name)}</b><br><small>{html.escape(does)}</small>"
+    st.html(f'<p class="wl-named">{named}</p>', width=width)
 
 
 def _box(title: str, key: str, hint: str, width: int) -> None:

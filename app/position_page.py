@@ -20,22 +20,46 @@ from wordlm_core.text import visible
 ASKED_AT = 2
 _LONGEST = 120
 _PLACES = 3  # of what comes out of the hand example, as of its shares
-_CHECKED = "lengths_checked"
+_CHECKED, _CLOSED = "lengths_checked", "lengths_closed"
 _WALK = "walk"
 _WHERE = "Where the walk is. Its next token is what is predicted there."
+_UNCOUNTED = "how many numbers? Check or skip the form first"
 _NOT_A_LENGTH = "it is not a whole number."
 
 
 # -- predict first
 
 
-def predict(of: View) -> None:
-    """Let a person fill in how long each vector is; check it when asked to."""
+def predict(of: View) -> Any:
+    """Ask how long each vector is, until it is known or closed; return the walk's place."""
     asked = _asked(of)
-    layout.section(
-        "Predict first",
-        f"How many numbers at position {_asked_at(of)} of emma? <BOS> is at 0.",
-    )
+    if state.value(_CLOSED, False):
+        with st.container(horizontal=True, vertical_alignment="center", key="predicted"):
+            found = _found(asked) if state.value(_CHECKED, False) else "skipped"
+            layout.help_line(f"Predict first, position {_asked_at(of)} of emma: {found}.")
+            st.button(
+                "Open the form",
+                key="lengths_open",
+                type="tertiary",
+                icon=":material/edit:",
+                on_click=_close,
+                args=(False,),
+            )
+        return st.container()
+    left, walking = layout.columns(2, 3)
+    with left:
+        layout.section(
+            "Predict first",
+            f"How many numbers at position {_asked_at(of)} of emma? Always this one, whatever the "
+            "walk shows. <BOS> is at 0.",
+        )
+        _form(asked)
+        if state.value(_CHECKED, False):
+            _verdict(asked)
+    return walking
+
+
+def _form(asked: Sequence[Length]) -> None:
     with st.form("lengths", border=False):
         with st.container(gap="xsmall"):
             for start in range(0, len(asked), 2):
@@ -43,15 +67,33 @@ def predict(of: View) -> None:
                 for side, number in zip(st.columns(2, gap="small"), row, strict=False):
                     with side:
                         _box(asked[number].name, number)
-        st.form_submit_button(
-            "Check",
-            icon=":material/check:",
-            type="primary",
-            on_click=state.put,
-            args=(_CHECKED, True),
-        )
-    if state.value(_CHECKED, False):
-        _verdict(asked)
+        with st.container(horizontal=True, gap="small"):
+            st.form_submit_button(
+                "Check", icon=":material/check:", type="primary", on_click=_check, args=(asked,)
+            )
+            tried = state.value(_CHECKED, False)
+            st.form_submit_button(
+                "Close" if tried else "Skip", key="lengths_close", on_click=_close, args=(True,)
+            )
+
+
+def _check(asked: Sequence[Length]) -> None:
+    state.put(_CHECKED, True)
+    _close(all(_read(text) == each.length for each, text in _answered(asked)))
+
+
+def _close(closed: bool) -> None:
+    state.put(_CLOSED, closed)
+
+
+def _answered(asked: Sequence[Length]) -> list[tuple[Length, str]]:
+    texts = [_typed(f"length_{number}", 6).strip() for number in range(len(asked))]
+    return list(zip(asked, texts, strict=True))
+
+
+def _found(asked: Sequence[Length]) -> str:
+    right = sum(_read(text) == each.length for each, text in _answered(asked))
+    return f"{right} of {len(asked)} right"
 
 
 def _asked(of: View) -> tuple[Length, ...]:
@@ -69,15 +111,19 @@ def _box(name: str, number: int) -> None:
 
 
 def _verdict(asked: Sequence[Length]) -> None:
-    texts = [_typed(f"length_{number}", 6).strip() for number in range(len(asked))]
-    pairs = list(zip(asked, texts, strict=True))
-    filled = [(each, text) for each, text in pairs if text]
-    wrong = [_correction(each, text) for each, text in filled if _read(text) != each.length]
-    layout.answer((f"{len(filled) - len(wrong)} of {len(asked)}", "number"), " right")
-    if len(filled) < len(asked):
-        empty = [each.name for each, text in pairs if not text]
+    pairs = _answered(asked)
+    layout.answer((_found(asked), "number"))
+    empty = [each.name for each, text in pairs if not text]
+    if empty:
         layout.help_line(f"Still empty: {', '.join(empty)}.")
-    layout.note(*wrong)
+    layout.note(
+        *(_correction(each, text) for each, text in pairs if text and _read(text) != each.length)
+    )
+
+
+def _counts_shown() -> bool:
+    """Return whether the walk may say how many numbers there are: the form asks for it."""
+    return state.value(_CHECKED, False) or state.value(_CLOSED, False)
 
 
 def _read(text: str) -> int | None:
@@ -123,15 +169,16 @@ def step(of: Walk) -> int:
 
 
 def show(of: Walk, chosen: int, view: View) -> None:
-    """Draw one step: what it is, its numbers, its line of code, and why it is there."""
+    """Show one step: what it is, its line of code, why it is there, and its numbers."""
     now = of.steps[chosen]
-    layout.answer((_name(of, chosen), "number"), f": {_shape(now)}{_aside(now)}")
+    shape = _shape(now) + _aside(now) if _counts_shown() else _UNCOUNTED
+    layout.answer((_name(of, chosen), "number"), f": {shape}")
+    st.code(now.code, language="python")
+    layout.help_line(f"{now.why}{_reads(of, now)}{_outcome(of, now, view)}")
     drawn = figures.step_cells(of, now, labels_of(view), view.vocabulary.itos)
     layout.plot(drawn, "walk_vector", name=f"step_{chosen + 1}")
     if now.values.shape[-1] > figures.VECTOR_SHOWN:
         layout.note(f"Drawn up to number {figures.VECTOR_SHOWN:,}; the rest is left out.")
-    st.code(now.code, language="python")
-    layout.help_line(f"{now.why}{_reads(of, now)}{_outcome(of, now, view)}")
 
 
 def helpers() -> None:
@@ -139,8 +186,9 @@ def helpers() -> None:
     with layout.folded("The helpers that these lines call", ":material/function:"):
         st.code(position.HELPERS.strip(), language="python")
         layout.help_line(
-            "d_model and d_head are the widths; wte, wpe, wq and so on are the matrices as lists "
-            "of rows; keys and values begin as one empty list a layer."
+            "n_embd and head_dim are the widths d_model and d_head; wte, wpe and lm_head are "
+            "matrices as lists of rows; attn_wq, mlp_fc1 and so on hold one such matrix a layer; "
+            "keys and values begin as one empty list a layer."
         )
 
 
@@ -156,10 +204,12 @@ def held_in_words(of: Walk, layer: int) -> None:
     """Say what the cache holds and what it saves."""
     _, seen, width = of.find("KV cache", layer).values.shape
     later = len(of.tokens) - seen
-    empty = "every row is filled" if later == 0 else f"{later} rows below the line are still empty"
+    below = f"{figures.counted(later, 'row')} below the line {'is' if later == 1 else 'are'}"
+    empty = f"{below} still empty" if later else "every row is filled"
+    held = f"{_cached(seen, width)}; {empty}" if _counts_shown() else "as many rows as were read"
     layout.help_line(
-        f"After position {of.position}: {seen} keys and {seen} values of {width} numbers; {empty}. "
-        "Each position adds one row and reads the ones above: nothing is computed twice."
+        f"After position {of.position}: {held}. Each position adds one row and reads the ones "
+        "above: nothing is computed twice."
     )
 
 
@@ -217,7 +267,7 @@ def swapped(of: View, at: int, found: Sequence[tuple[str, Swap]]) -> None:
             )
         else:
             layout.answer(
-                f"Changing {change}, which comes earlier, moves the prediction by ",
+                f"Changing {change}, which comes earlier, moves the prediction by a KL of ",
                 (f"{figures.nats(swap.kl)} nats", "number"),
                 ", most of all ",
                 *_most_moved(of, swap.probs_before, swap.probs_after),
@@ -239,7 +289,7 @@ def mixed(of: View, found: Mixing) -> None:
     n_head, width = found.mixed.shape
     own = width // n_head
     layout.answer(
-        "Put the identity in place of W_O and the prediction moves by ",
+        "Put the identity in place of W_O and the prediction moves by a KL of ",
         (f"{figures.nats(found.kl)} nats", "number"),
         ", most of all ",
         *_most_moved(of, found.probs, found.probs_identity),
@@ -332,18 +382,23 @@ def _name(of: Walk, chosen: int) -> str:
 
 
 def _shape(now: Step) -> str:
-    size, shape = now.values.size, now.values.shape
+    shape, size = now.values.shape, figures.counted(now.values.size, "number")
     if now.axes[0] == "key or value":
-        return f"{shape[1]} keys and {shape[1]} values of {shape[2]} numbers"
+        return _cached(*shape[1:])
+    heads = figures.counted(shape[0], "head")
     if now.axes == ("head", "position"):
-        return f"{shape[0]} heads, {shape[1]} numbers each, one a position"
+        return f"{heads}, {figures.counted(shape[1], 'number')} each, one a position"
     if now.axes[0] == "head":
-        return f"{size} numbers, {shape[0]} heads of {shape[1]}"
+        return f"{size}, {heads} of {shape[1]}"
     if now.axes == ("vocab",):
-        return f"{size:,} numbers, one a token"
-    if now.axes == ("rank",):
-        return f"the {size} largest probabilities"
-    return "1 number" if size == 1 else f"{size:,} numbers"
+        return f"{size}, one a token"
+    return f"the {shape[0]} largest probabilities" if now.axes == ("rank",) else size
+
+
+def _cached(seen: int, width: int) -> str:
+    """Return what the cache of so many positions holds."""
+    held = " and ".join(figures.counted(seen, what) for what in ("key", "value"))
+    return f"{held} of {figures.counted(width, 'number')}"
 
 
 def _aside(now: Step) -> str:

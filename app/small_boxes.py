@@ -4,6 +4,7 @@ Each shows its formula with the live numbers in it. The numbers come from the fu
 the models use.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ from wordlm_core.models.base import softmax
 from wordlm_core.models.microgpt import RMS_EPSILON, rmsnorm
 
 LONGEST = 200
+_CLOSE = 1e-4  # to 0 or 1: four places could say that it is there
 _SHIFTS = [str(shift) for shift in range(-10, 11)]
 _SCALES = ("0.1", "0.2", "0.5", "1", "2", "5", "10")
 
@@ -104,10 +106,13 @@ def _logits_box() -> None:
     powers = " + ".join(f"e^{factor(value)}" for value in moved)
     _formula(
         f"z {TIMES} {short(scale)} + {factor(shift)} = {listed(moved)}\n"
-        f"p0 = e^{factor(moved[0])} / ({powers}) = {short(probs[0])}"
+        f"p0 = e^{factor(moved[0])} / ({powers}) = {_within_one(probs[0])}"
     )
     rows: list[list[Cell]] = [
-        [str(i), short(z[i]), short(moved[i]), f"{plain[i]:.4f}", Bar(f"{p:.4f}", float(p))]
+        [
+            *(str(i), short(z[i]), short(moved[i]), _within_one(plain[i])),
+            Bar(_within_one(p), float(p)),
+        ]
         for i, p in enumerate(probs)
     ]
     heads = ("token", "logit", "after scale, shift", "probability before", "probability")
@@ -130,9 +135,16 @@ def _norm_box() -> None:
         f"rmsnorm(x) = x {TIMES} {short(scale[0])} = {listed(normed)}"
     )
     layout.answer(f"{listed(x)} becomes ", (listed(normed), "number"), ".")
+    stays = "The vector stays 0: there is no direction to keep."
+    if mean_square:
+        reached = _within_one(float(np.mean(normed * normed)))
+        stays = (
+            f"The direction stays, and the mean square becomes {reached}: 1 but for the 0.00001, "
+            "which counts only beside a mean square that is as small."
+        )
     layout.help_line(
-        "The direction stays, and the mean square becomes 1 whatever it was. The 0.00001 keeps a "
-        "vector of zeros from a division by 0. Nothing here is learned."
+        f"{stays} The 0.00001 keeps a vector of zeros from a division by 0. Nothing here is "
+        "learned."
     )
 
 
@@ -153,6 +165,16 @@ def _typed(title: str, key: str, start: str) -> str:
 
 def _slider(title: str, key: str, labels: Sequence[str], default: str) -> int:
     return choose(st.select_slider, title, key, labels, labels.index(default))
+
+
+def _within_one(value: float) -> str:
+    """Return a number from 0 to 1 in four places, or in as many as tell it from both ends."""
+    rest = 1 - value
+    if rest < _CLOSE:
+        return f"{value:.{-math.floor(math.log10(rest))}f}" if rest > 0 else "nearly 1"
+    if value < _CLOSE:
+        return f"{value:.2g}" if value else "nearly 0"
+    return f"{value:.4f}"
 
 
 def _formula(text: str) -> None:

@@ -12,7 +12,7 @@ from app import controls, layout, settings, state
 from app.layout import Bar, Cell, Part
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.lens import tokens
-from wordlm_core.lens.tokens import Sign, Strange, TokenTable
+from wordlm_core.lens.tokens import Row, Strange, TokenTable
 from wordlm_core.models.base import LanguageModel, count_parameters
 
 # Seventeen letters: two predictions more than a context of sixteen has room for.
@@ -44,7 +44,7 @@ def texts(of: Checkpoint) -> tuple[str, str]:
 def own_name(of: Checkpoint, typed: str) -> TokenTable | None:
     """Read the person's own name; as long as there is none, ask for it."""
     if not typed.strip():
-        layout.help_line("Type your name above: it is read the same way, sign by sign.")
+        layout.help_line("Type your name above: it is read the same way, character by character.")
         return None
     return tokens.read(of.vocabulary, typed, of.model.config.context_length)
 
@@ -58,11 +58,11 @@ def side(of: LanguageModel, table: TokenTable) -> None:
         return
     losses = tokens.losses(of, table)
     layout.answer(
-        f"{len(table.tokens) - 2:,} tokens between ",
+        f"{_count(len(table.tokens) - 2, 'token')} between ",
         (table.tokens[0].label, "token"),
         " and ",
         (table.tokens[-1].label, "token"),
-        f": {len(losses)} predictions, loss ",
+        f": {_predicted(table)}, loss ",
         (f"{losses.mean():.3f}", "number"),
         " nats, their mean",
     )
@@ -89,7 +89,7 @@ def refused(of: Checkpoint) -> None:
         chosen = controls.choose(st.pills, "A name", "refused", names)
         table = tokens.read(of.vocabulary, names[chosen], of.model.config.context_length)
         if not table.strange:
-            layout.note(f"This model's list holds every sign of {names[chosen]}: it reads it.")
+            layout.note(f"This model's list holds every character of {names[chosen]}: it reads it.")
             _chips(table)
             return
         layout.answer(*_refusal(table.strange))
@@ -108,15 +108,15 @@ def marked(tables: Sequence[TokenTable | None]) -> set[int]:
     return {each for each in found if each is not None}
 
 
-def signs(of: Checkpoint) -> tuple[Sign, ...]:
+def rows(of: Checkpoint) -> tuple[Row, ...]:
     """Return the first rows of the vocabulary; where there are more, say so."""
-    rows = tokens.alphabet(of.vocabulary)
-    if len(rows) > SHOWN:
-        layout.note(f"The first {SHOWN} of {len(rows):,} tokens are shown.")
-    return rows[:SHOWN]
+    found = tokens.alphabet(of.vocabulary)
+    if len(found) > SHOWN:
+        layout.note(f"The first {SHOWN} of {len(found):,} tokens are shown.")
+    return found[:SHOWN]
 
 
-def vocabulary(rows: Sequence[Sign]) -> None:
+def vocabulary(rows: Sequence[Row]) -> None:
     """Draw the vocabulary as a table."""
     most = max((row.share or 0.0 for row in rows), default=0.0) or 1.0
     cells: list[list[Cell]] = [
@@ -129,14 +129,14 @@ def vocabulary(rows: Sequence[Sign]) -> None:
         for row in rows
     ]
     with layout.folded("The vocabulary as a table", ":material/table:"):
-        layout.table(("id", "sign", "count", "share"), cells, words=(1,), label="The vocabulary")
+        layout.table(("id", "token", "count", "share"), cells, words=(1,), label="The vocabulary")
 
 
 # -- parts
 
 
 def _chips(table: TokenTable) -> None:
-    """Draw the tokens in order: position, sign, id; what cannot be read is marked."""
+    """Draw the tokens in order: position, token, id; what cannot be read is marked."""
     chips = "".join(
         f'<li class="wl-chip{"" if token.id is not None else " wl-chip-strange"}">'
         f"<small>{token.position}</small><b>{html.escape(token.label)}</b>"
@@ -145,7 +145,7 @@ def _chips(table: TokenTable) -> None:
     )
     more = len(table.tokens) - _AT_ONCE
     rest = f"<li>and {more:,} more</li>" if more > 0 else ""
-    legend = '<li class="wl-chip wl-chip-legend"><small>position</small><b>sign</b><span>id</span>'
+    legend = '<li class="wl-chip wl-chip-legend"><small>position</small><b>token</b><span>id</span>'
     st.html(f'<ol class="wl-chips" aria-label="Tokens with ids">{legend}</li>{chips}{rest}</ol>')
 
 
@@ -178,8 +178,22 @@ def _too_long(table: TokenTable) -> str:
     return (
         f"There are {table.context_length} positions, 0 to {first.position - 1}. Training stops "
         f"there: from position {first.position} on nothing is read, so {lost} "
-        f"{'are' if letters else 'is'} never predicted, and the loss is the mean of the rest."
+        f"{'are' if letters else 'is'} never predicted, and the loss is the mean of the rest. "
+        f"Attention and One position, which ask what comes next, keep the last "
+        f"{table.context_length} tokens instead: there the beginning is cut off."
     )
+
+
+def _predicted(table: TokenTable) -> str:
+    """Return how many predictions there are, and why they are not one for each target."""
+    if not table.cut_off:
+        return _count(len(table.pairs), "prediction")
+    places = _count(table.context_length, "position")
+    return f"{len(table.trained):,} of {len(table.pairs):,} predictions, as there are {places}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _refusal(strange: Sequence[Strange]) -> list[Part]:
@@ -195,9 +209,10 @@ def _refusal(strange: Sequence[Strange]) -> list[Part]:
 
 def _why(of: Checkpoint) -> str:
     return (
-        f"microgpt has a row for each of the {len(of.vocabulary) - 1:,} signs of its training "
-        "list and one for <BOS>, and none that stands for all the others. Without an id there is "
-        "no row to look up. A capital is another sign than the small letter: nothing is lowered."
+        f"microgpt has a row for each of the {len(of.vocabulary) - 1:,} characters of its "
+        "training list and one for <BOS>, and none that stands for all the others. Without an id "
+        "there is no row to look up. A capital is another character than the small letter: "
+        "nothing is lowered."
     )
 
 
@@ -210,7 +225,7 @@ def _remedy(of: Checkpoint, strange: Sequence[Strange]) -> str:
         f"Train anew with {', '.join(added)} in the list: {size:,} tokens become "
         f"{size + len(added):,}, wte and lm_head get {len(added)} more row"
         f"{'s' if len(added) > 1 else ''} of {width} each, and {old:,} parameters become {new:,}. "
-        "Ids behind the new sign move up, so old weights do not fit. A row added without "
+        "Ids behind the new character move up, so old weights do not fit. A row added without "
         "training would be random numbers. Or type the name as the list would have it."
     )
 
@@ -229,7 +244,7 @@ def _beside(text: str) -> None:
     _chips(table)
     unknown = sum(token.id == other.vocabulary.unknown_id for token in table.tokens)
     layout.help_line(
-        f"{other.name} cuts it into words and signs, in lower case: "
+        f"{other.name} cuts it into words and punctuation marks, in lower case: "
         f"{unknown or 'none'} of them {'is' if unknown == 1 else 'are'} unknown to it. What it "
         "does not know becomes <UNK>, one row for all such words: it never refuses, but it cannot "
         "tell one of them from another."

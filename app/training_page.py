@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from app import controls, layout, state
+from app import controls, figures, layout, state
 from app.layout import Bar, Cell, Part
 from app.state import View
 from wordlm_core.checkpoint import Checkpoint, step_number
@@ -19,6 +19,7 @@ from wordlm_core.lens.training_history import Through
 from wordlm_core.lens.training_step import MOST_STEPS, Parameter, Prediction, TrainingStep
 from wordlm_core.models.base import count_parameters
 from wordlm_core.text import visible
+from wordlm_core.vocabulary import Probe
 
 STAGES = ("Forward", "Loss", "Backward", "Adam")
 _FORWARD, _LOSS, _BACKWARD, _ADAM = range(1, 5)
@@ -58,14 +59,15 @@ class Walk:
 def opening() -> View:
     """Pick checkpoint, weights to start from and text.
 
-    Unlike other pages it begins with the first weights: that is where training begins.
+    Unlike other pages it begins with the first weights: that is where training begins. And the
+    text is not cut off on the left: training reads it from its beginning.
     """
     pickers, text = layout.columns(2, 3)
     with pickers:
         chosen = controls.checkpoint("microgpt")
         at = _start(chosen)
     with text:
-        read = controls.probe(chosen)
+        read = _whole(controls.probe(chosen), chosen)
     return state.view(chosen, at, read)
 
 
@@ -81,6 +83,7 @@ def walk(of: View) -> Walk:
         _button("Next step", now, further, enabled=now.stage == _ADAM and room)
         afresh = replace(now, earlier=(), stage=0)
         _button("Reset", now, afresh, enabled=bool(now.earlier or now.stage))
+    layout.note(*_set_aside(now))
     return now
 
 
@@ -102,11 +105,12 @@ def outcome(step: TrainingStep, now: Walk, of: View) -> None:
     said: Sequence[Callable[[TrainingStep, Walk, View], list[Part]]]
     said = (_asked, _answered, _mean, _pushed, _fell)
     layout.answer(*said[now.stage](step, now, of))
-    if step.earlier:
-        began = " → ".join(f"{loss:.3f}" for loss in step.earlier[-_SHOWN:])
+    began = [*step.earlier, *([step.loss] if now.stage == _ADAM else [])]
+    if began:
+        losses = " → ".join(f"{loss:.3f}" for loss in began[-_SHOWN:])
+        latest = ", the latest last" if len(began) > 1 else ""
         layout.help_line(
-            f"Steps your copy has taken: {len(step.earlier)}. Loss when they began, the latest "
-            f"last: {began}."
+            f"Steps your copy has taken: {len(began)}. Loss when each began{latest}: {losses}."
         )
 
 
@@ -165,7 +169,10 @@ def _start(of: Checkpoint) -> str | None:
 
 
 def _rate() -> int:
-    meaning = "Fixed here; in the training of the checkpoint it fell to 0 along a line."
+    meaning = (
+        "Fixed here; in the training of the checkpoint it fell to 0 along a line. Another rate "
+        "begins a new copy of the model."
+    )
     return controls.choose(
         st.segmented_control, "Learning rate", "rate", _RATES, _USUAL, help=meaning
     )
@@ -179,6 +186,33 @@ def _where(of: View, rate: float) -> Walk:
     if kept is None or kept.start != start:
         return Walk(start, (), text, 0)
     return kept if kept.text == text else replace(kept, text=text, stage=0)
+
+
+def _set_aside(now: Walk) -> list[str]:
+    """Say that a copy with steps behind it is left, until a button begins the new one."""
+    kept: Walk | None = state.value(_WALK, None)
+    if kept is None or kept.start == now.start or not (kept.earlier or kept.stage):
+        return []
+    steps = figures.counted(len(kept.earlier) + (kept.stage == _ADAM), "step")
+    what = "Another learning rate" if kept.rate != now.rate else "Another start"
+    return [
+        f"{what} begins a new copy of the model. The one before, {steps} at a rate of "
+        f"{kept.rate:g}, is dropped when you press Forward: go back to keep it."
+    ]
+
+
+def _whole(read: Probe, of: Checkpoint) -> Probe:
+    """Return a text with what was cut off on the left, and say which part is trained on."""
+    if not read.dropped:
+        return read
+    window, itos = of.model.config.context_length, of.vocabulary.itos
+    layout.note(
+        f"Training reads a long text from its beginning: on this page the first {window} tokens "
+        "(<BOS> included) are read, not the last ones."
+    )
+    before = [itos[token] for token in read.cut_off[1:]]
+    text = of.vocabulary.joined([*before, *read.typed])
+    return of.vocabulary.probe(text, len(read.cut_off) + len(read.ids))
 
 
 def _button(name: str, now: Walk, then: Walk, *, enabled: bool) -> None:
@@ -199,7 +233,7 @@ def _asked(step: TrainingStep, now: Walk, of: View) -> list[Part]:
     count = len(step.forward)
     return [
         f"Step {step.number}: ",
-        (now.text, "token"),
+        (figures.shorten(now.text), "token"),
         f" asks for {count} predictions, one a position. Forward comes first.",
     ]
 
@@ -239,8 +273,8 @@ def _pushed(step: TrainingStep, now: Walk, of: View) -> list[Part]:
 def _fell(step: TrainingStep, now: Walk, of: View) -> list[Part]:
     change = step.loss - step.loss_after
     return [
-        "Adam: after one step ",
-        (now.text, "token"),
+        f"Adam: after step {step.number} ",
+        (figures.shorten(now.text), "token"),
         f" costs {step.loss_after:.3f} nats: it {'fell' if change > 0 else 'rose'} by ",
         (f"{abs(change):.3f}", "number"),
         ", computed again on the moved weights.",
@@ -326,9 +360,20 @@ def _adam(step: TrainingStep) -> None:
     ]
     with st.container(key="adam"):
         layout.table(["number", *names], rows, strong=6, label="Adam on a few numbers")
-    layout.help_line(
-        "The entries with the largest gradients. At Adam's first step m̂ / √v̂ is the sign of g, "
-        "so each number moves by nearly the learning rate, however small its gradient."
+    layout.help_line(f"The entries with the largest gradients. {_remembered(step.number)}")
+
+
+def _remembered(number: int) -> str:
+    """Return how far a step of Adam moves a number, and why."""
+    if number == 1:
+        return (
+            "At Adam's first step m̂ / √v̂ is the sign of g, so each number moves by nearly the "
+            "learning rate, however small its gradient."
+        )
+    return (
+        f"This is Adam's step {number}: m and v still hold the gradients of "
+        f"{'step 1' if number == 2 else f'steps 1 to {number - 1}'}. A number whose gradient "
+        "stayed the same moves by the learning rate; where its sign changed, mostly by less."
     )
 
 

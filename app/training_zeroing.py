@@ -17,6 +17,8 @@ _LIST = (
     "nerissa orin pellan quilla rosalin senna tavian"
 )
 _LIST_LENGTH = 400
+_MILLION = 10**6
+_HARMFUL = 0.01  # a rate at which leaving out the zeroing usually does harm
 _RUN = "zeroing_run"
 
 
@@ -51,27 +53,41 @@ def compared(result: Zeroing, rate: float) -> None:
         (f"{result.kept[-1]:.2f} nats", "number"),
         " without.",
     )
-    layout.help_line(verdict(result))
+    layout.help_line(verdict(result, rate))
 
 
-def verdict(result: Zeroing) -> str:
+def verdict(result: Zeroing, rate: float) -> str:
     """Return what the two trainings say about the sum of all gradients."""
-    times = result.kept_norms[-1] / result.zeroed_norms[-1]
-    return (
+    told = (
         "Without zeroing every step adds to the sum of all gradients so far: at step "
-        f"{result.steps[-1]} its gradient is {times:.0f} times as long, and it points where the "
-        "loss fell long ago. "
-        + (
+        f"{result.steps[-1]} its gradient is {_times(result)} times as long, and it points where "
+        "the loss fell long ago. "
+    )
+    if result.kept[-1] > result.zeroed[-1]:
+        return told + (
             "Adam divides the length away but keeps the direction, so it goes on past the place "
             "where it should turn."
-            if result.kept[-1] > result.zeroed[-1]
-            else "Here the sum did no harm: at a small rate the old directions still hold, like "
-            "a very long momentum. Try a rate of 0.01 or more."
         )
+    if rate < _HARMFUL:
+        return told + (
+            "Here the sum did no harm: at a small rate the old directions still hold, like a "
+            f"very long momentum. Try a rate of {_HARMFUL:g} or more."
+        )
+    return told + (
+        f"Here no harm is left at the end. On the way the list cost up to {result.kept.max():.2f} "
+        f"nats, with zeroing up to {result.zeroed.max():.2f}."
     )
 
 
 # -- parts
+
+
+def _times(result: Zeroing) -> str:
+    """Return how much longer the sum is; a list known by heart has hardly any gradient left."""
+    sum_of_all, own = result.kept_norms[-1], result.zeroed_norms[-1]
+    if sum_of_all > _MILLION * own:
+        return "more than a million"
+    return f"{sum_of_all / own:,.0f}"
 
 
 def _names(of: View) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""What are the seven parts of a GPT?"""
+"""How does a GPT work? A walk in seven sections."""
 
 from app import figures, layout, map_page, map_sheet
 
 WARM_UPS = "Python of the kind that microgpt is written in. Predict what it prints, then see."
 CAVEAT = (
-    "The picture follows one position and shows which part feeds which: not the earlier positions "
-    "that attention reads, and not what a trained model has learned in any part. A model sentence "
+    "The picture follows one position and shows which step feeds which: not the earlier positions "
+    "that attention reads, and not what a trained model has learned in any step. A model sentence "
     "is one good answer among many."
 )
 CODE = """
@@ -21,6 +21,7 @@ picture, writing = layout.columns(2, 3)
 with writing:
     part = map_page.part()
     map_page.write(part)
+    map_page.jump()
 with picture:
     drawn = figures.gpt_map(part, [section.title for section in map_sheet.SECTIONS])
     layout.plot(drawn, "map", click=("customdata", "part"), name="microgpt_map")
@@ -28,10 +29,11 @@ with picture:
 written = map_page.entries()
 map_page.sheet(written)
 
+map_page.landing()
 layout.section("Python warm-ups", WARM_UPS)
 seen = map_page.warm_up()
 
-layout.section("Part by part", "A page each, in the order of the code.")
+layout.section("Section by section", "A page each, in the order of the code.")
 map_page.links()
 
 layout.caveat(CAVEAT)

@@ -3,8 +3,8 @@
 from app import controls, exports_gpt, figures, layout, tokens_page, words
 from wordlm_core.lens import tokens
 
-REFUSAL = "A name with a sign that the training list never held."
-SIGNS = "Every sign of the training list, sorted, and <BOS> behind them. Yours are marked."
+REFUSAL = "A name with a character that the training list never held."
+ROWS = "Every character of the training list, sorted, and <BOS> behind them. Yours are marked."
 CAVEAT = (
     "An id is a row number, not a quantity: 4 is not twice 2, and neighbours in the list have "
     "nothing in common. The probabilities are of this model at this step: a low loss says that a "
@@ -45,9 +45,10 @@ layout.help_line(tokens_page.uniform(opened))
 layout.section("What cannot be read", REFUSAL)
 tokens_page.refused(opened)
 
-layout.section("The vocabulary", SIGNS)
-rows = tokens_page.signs(opened)
-layout.plot(figures.sign_bars(rows, tokens_page.marked([first, second])), "signs", name="signs")
+layout.section("The vocabulary", ROWS)
+rows = tokens_page.rows(opened)
+bars = figures.token_bars(rows, tokens_page.marked([first, second]))
+layout.plot(bars, "vocabulary", name="vocabulary")
 tokens_page.vocabulary(rows)
 
 layout.caveat(CAVEAT)

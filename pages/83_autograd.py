@@ -51,10 +51,10 @@ with picture:
     layout.plot(graph, autograd_page.graph_key(result), name="autograd")
 with table:
     autograd_page.gradients(result, step)
-autograd_page.repeated(result)
+autograd_page.repeated(result, step)
 
 layout.section("Numeric check", CHECK)
-autograd_page.nudged(result)
+autograd_page.nudged(result, step)
 
 layout.caveat(CAVEAT)
 layout.downloads(

@@ -3,7 +3,9 @@
 from app import controls, exports_gpt, layout, parameters_page, small_boxes, words
 from wordlm_core.lens import parameters
 
-BY_HAND = "Shape and count of each matrix, from the sizes alone: write it down before you look."
+BY_HAND = (
+    "From the sizes alone. The table opens when all is right, at a second check, or at your wish."
+)
 MOVED = (
     "Each cell is one parameter, orange below 0 and blue above, on one scale for all pictures. "
     "A click picks a matrix."
@@ -32,11 +34,7 @@ with pickers:
 with known:
     parameters_page.sizes(opened.model)
 layout.section("Fill in by hand", BY_HAND)
-asked, table = layout.columns(1, 1)
-with asked:
-    sheet = parameters_page.fill_in(opened.model)
-with table:
-    parameters_page.revealed(sheet, opened.model)
+parameters_page.fill_in(opened.model)
 
 layout.section("Before and after training", MOVED)
 has_before = parameters_page.has_before(opened)

@@ -35,13 +35,13 @@ print(position_interventions.without_wo(model, probe, {position}, layer={layer})
 
 _, view = controls.opening(family="microgpt")
 
-asked, walking = layout.columns(2, 3)
-with asked:
-    position_page.predict(view)
-with walking:
-    place = position_page.place(view)
+with position_page.predict(view):
+    where, what = layout.columns(1, 2)
+    with where:
+        place = position_page.place(view)
     walk = position_page.walk(view, place)
-    chosen = position_page.step(walk)
+    with what:
+        chosen = position_page.step(walk)
     layout.plot(figures.walk_strip(walk, chosen), "walk_strip", click=("customdata", "walk"))
     position_page.show(walk, chosen, view)
     position_page.helpers()

@@ -62,7 +62,7 @@ with numbers:
 curve = training_past.curve(view)
 if curve is not None:
     layout.section("The loss curve", CURVE)
-    training_past.learned(curve, view)
+    training_past.learned(curve, through, walk.text, view)
     layout.plot(figures.training_curve(curve, through, walk.text), "curve", name="loss")
     layout.section("A perfect model", FLOOR)
     training_past.perfect(curve, view)

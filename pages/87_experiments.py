@@ -6,7 +6,6 @@ from app import (
     experiment_runs,
     experiment_start,
     experiments_page,
-    figures,
     layout,
 )
 
@@ -37,14 +36,12 @@ with choice:
     done = experiment_commit.commit(asked, known)
 with picture:
     experiments_page.headline(done, known)
-    drawn = experiments_page.curves(done, known)
-    if drawn is not None:
-        layout.plot(figures.overlaid(*drawn), "curves", name="experiments")
+    with_curves = experiments_page.picture(done, known)
 
 runs, told = experiment_commit.runs(), experiments_page.explanations()
 if runs:
     layout.section("A run's samples", "What it draws, and what you make of it.")
-    experiments_page.look_at(runs)
+    experiments_page.look_at(runs, done)
     experiments_page.table(runs, told)
 
 layout.caveat(CAVEAT)
@@ -52,6 +49,7 @@ layout.downloads(
     "experiments",
     csv=lambda: experiment_runs.runs_csv(runs, told),
     data=lambda: experiment_runs.runs_json(runs, told),
+    with_figures=with_curves,
 )
 if asked is not None:
     layout.code(CODE, {"tried": asked.tried})

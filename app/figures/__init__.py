@@ -25,11 +25,12 @@ from app.figures.base import (
     nats,
     percent,
     shift,
+    shorten,
     toolbar,
 )
 from app.figures.context import context_rows, neighbour_lists
 from app.figures.embeddings import kept, kept_in_words, outside, refitted, trails
-from app.figures.experiments import Overlaid, overlaid
+from app.figures.experiments import RUN_LOOKS, Overlaid, off_the_top, overlaid
 from app.figures.generate import Candidates, candidates_of, next_bars
 from app.figures.gpt_map import gpt_map
 from app.figures.logits import attention_pushes, mlp_pushes
@@ -39,6 +40,7 @@ from app.figures.parameters import SHOWN as MATRIX_SHOWN
 from app.figures.parameters import Weights, colour_limit, matrix_heatmap, mosaic, movement
 from app.figures.position import (
     VECTOR_SHOWN,
+    counted,
     head_bars,
     head_writes,
     kv_cache,
@@ -47,7 +49,7 @@ from app.figures.position import (
     walk_strip,
 )
 from app.figures.standalone import standalone
-from app.figures.tokens import sign_bars
+from app.figures.tokens import token_bars
 from app.figures.training import (
     heads_through,
     letters_map,
@@ -61,6 +63,7 @@ __all__ = [
     "MATRIX_SHOWN",
     "MUTED",
     "ROUNDING",
+    "RUN_LOOKS",
     "VECTOR_SHOWN",
     "Candidates",
     "Figure",
@@ -76,6 +79,7 @@ __all__ = [
     "changes",
     "colour_limit",
     "context_rows",
+    "counted",
     "drawable",
     "effect_at",
     "effect_scatter",
@@ -102,6 +106,7 @@ __all__ = [
     "neighbour_lists",
     "next_bars",
     "next_words",
+    "off_the_top",
     "outside",
     "overlaid",
     "percent",
@@ -109,12 +114,13 @@ __all__ = [
     "seeds",
     "shift",
     "short_number",
-    "sign_bars",
+    "shorten",
     "similarity_matrix",
     "standalone",
     "step_cells",
     "survey_histogram",
     "swap_changes",
+    "token_bars",
     "toolbar",
     "trails",
     "training_curve",

@@ -1,4 +1,4 @@
-"""The parts of microgpt as a tower of boxes, with the way back that trains it."""
+"""The steps of microgpt as a tower of boxes, with the way back that trains it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SKIP_X, _RADIUS = 3.5, 3.6
 
 @dataclass(frozen=True)
 class _Box:
-    """One step: its name, what it does (for the hover), and the part that explains it."""
+    """One step: its name, what it does (for the hover), and the section that explains it."""
 
     name: str
     does: str
@@ -30,8 +30,8 @@ _TOWER = (
     _Box("rmsnorm, MLP", "works on this place alone", _ONE_POSITION),
     _Box("+", "added again", _ONE_POSITION),
     _Box("lm_head", "one more matrix: a logit for each token", _PARAMETERS),
-    _Box("softmax", "logits become probabilities", _EXPERIMENTS),
-    _Box("next token", "drawn, and fed back in as the next token", _EXPERIMENTS),
+    _Box("softmax", "logits become probabilities", _ONE_POSITION),
+    _Box("sampling", "the next token is drawn, and fed back in", _EXPERIMENTS),
 )
 _SKIPS = ((2, 4), (4, 6))  # from under the first row to the side of the second
 _WAY_BACK = (
@@ -43,11 +43,11 @@ _BESIDE = (8, 5, 1)  # the step of the tower that each stands beside
 
 
 def gpt_map(part: int, titles: Sequence[str]) -> Figure:
-    """Draw the steps from a token to the next one; a click's `customdata` is a part.
+    """Draw the steps from a token to the next one; a click's `customdata` is a section.
 
     Args:
-        part: Its boxes are marked; the last part is the whole.
-        titles: Of the seven parts.
+        part: The section whose boxes are marked; the last one is the whole.
+        titles: Of the seven sections.
     """
     tops = _tops()
     steps = [

@@ -62,9 +62,7 @@ def walk_strip(walk: Walk, chosen: int) -> Figure:
         "showlegend": False,
     }
     names = [
-        f"<b>{index + 1} · {step.name}</b>{_in_layer(step, rows)}<br>{escape(step.code)}".replace(
-            "\n", "<br>"
-        )
+        f"<b>{index + 1} · {step.name}</b>{_in_layer(step, rows)}<br>{_lines(step.code)}"
         for index, step in enumerate(walk.steps)
     ]
     layout = {
@@ -195,8 +193,9 @@ def kv_cache(held: Float[np.ndarray, "two position d_model"], labels: Sequence[s
     ]
     return Figure(
         {"data": data, "layout": layout},
-        f"The cache after position {seen - 1}: {seen} keys and {seen} values of {width} numbers; "
-        f"{total - seen} of {total} rows are still empty.",
+        f"The cache after position {seen - 1}: {counted(seen, 'key')} and "
+        f"{counted(seen, 'value')} of {counted(width, 'number')}; {total - seen} of "
+        f"{counted(total, 'row')} still empty.",
     )
 
 
@@ -269,9 +268,14 @@ def head_writes(of: Mixing) -> Figure:
     share = "" if of.elsewhere is None else f" {of.elsewhere:.0%} of it lies outside their own."
     return Figure(
         {"data": data, "layout": layout},
-        f"What {n_head} heads add to {width} slots of the stream. With the identity each writes "
-        f"into its own {width // n_head} slots only; with W_O into all.{share}",
+        f"What {counted(n_head, 'head')} can add to {width} slots of the stream. With the identity "
+        f"each writes into its own {width // n_head} slots only; with W_O into all.{share}",
     )
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with what it counts: `1 key`, `3 keys`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def number(value: float) -> str:
@@ -312,7 +316,8 @@ def _cells(step: Step, names: Sequence[str], written: Callable[[float], str]) ->
         "customdata": _folded(hovers, across),
         "hovertemplate": "%{customdata}<extra></extra>",
     }
-    told = f"{step.name}: {len(step.values)} numbers from {values.min():.3g} to {values.max():.3g}"
+    told = f"{step.name}: {counted(len(step.values), 'number')}"
+    told += f" from {values.min():.3g} to {values.max():.3g}"
     if names:
         best = int(np.argmax(values))
         told += f"; the largest is that of {names[best]}"
@@ -346,7 +351,7 @@ def _heads(step: Step, columns: Sequence[str], title: str) -> Figure:
         ]
     return Figure(
         {"data": [heat], "layout": layout},
-        f"{step.name}: {n_head} heads with {len(columns)} numbers each, from "
+        f"{step.name}: {counted(n_head, 'head')} with {counted(len(columns), 'number')} each, from "
         f"{step.values.min():.3g} to {step.values.max():.3g}.",
     )
 
@@ -421,6 +426,11 @@ def _box(place: tuple[int, int], chosen: bool, read: bool) -> dict[str, Any]:
     dash = {"dash": "dot"} if read else {}
     fill = SEQUENTIAL[3] if chosen else SEQUENTIAL[0]
     return {"type": "rect", "layer": "below", "line": line | dash, "fillcolor": fill, **ends}
+
+
+def _lines(code: str) -> str:
+    """Return lines of code as markup that keeps them apart and indented."""
+    return escape(code).replace("    ", "\u00a0" * 4).replace("\n", "<br>")
 
 
 def _in_layer(step: Step, rows: int) -> str:

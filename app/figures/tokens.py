@@ -13,24 +13,24 @@ from app.figures.base import (
     measure_axis,
     token_axis,
 )
-from wordlm_core.lens.tokens import Sign
+from wordlm_core.lens.tokens import Row
 
 
-def sign_bars(signs: Sequence[Sign], used: Collection[int]) -> Figure:
+def token_bars(rows: Sequence[Row], used: Collection[int]) -> Figure:
     """Draw a bar a token, in the order of the ids.
 
     Args:
-        signs: Rows of the vocabulary, from id 0 on.
+        rows: Of the vocabulary, from id 0 on.
         used: Ids that are marked: those of the typed texts.
     """
-    labels = [sign.label for sign in signs]
-    counts = [sign.count or 0 for sign in signs]
+    labels = [row.label for row in rows]
+    counts = [row.count or 0 for row in rows]
     bars: dict[str, Any] = {
         "type": "bar",
-        "x": list(range(len(signs))),
+        "x": list(range(len(rows))),
         "y": counts,
-        "marker": {"color": [MARK if sign.id in used else MUTED for sign in signs]},
-        "hovertext": [_told(sign) for sign in signs],
+        "marker": {"color": [MARK if row.id in used else MUTED for row in rows]},
+        "hovertext": [_told(row) for row in rows],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "showlegend": False,
     }
@@ -43,17 +43,17 @@ def sign_bars(signs: Sequence[Sign], used: Collection[int]) -> Figure:
         "bargap": 0.15,
         "font": {"color": TEXT},
     }
-    most = max(signs, key=lambda sign: sign.count or 0)
-    marked = ", ".join(sign.label for sign in signs if sign.id in used)
+    most = max(rows, key=lambda row: row.count or 0)
+    marked = ", ".join(row.label for row in rows if row.id in used)
     return Figure(
         {"data": [bars], "layout": layout},
-        f"Counts of {len(signs)} tokens in the training list. Most frequent: {most.label}. "
+        f"Counts of {len(rows)} tokens in the training list. Most frequent: {most.label}. "
         f"Marked, as they stand in the typed texts: {marked or 'none'}.",
     )
 
 
-def _told(sign: Sign) -> str:
-    name = f"<b>{escape(sign.label)}</b>, id {sign.id}"
-    if sign.count is None or sign.share is None:
+def _told(row: Row) -> str:
+    name = f"<b>{escape(row.label)}</b>, id {row.id}"
+    if row.count is None or row.share is None:
         return f"{name}: no count, as no text holds it"
-    return f"{name}: {sign.count:,} times, {sign.share:.2%}"
+    return f"{name}: {row.count:,} times, {row.share:.2%}"

@@ -232,6 +232,8 @@ def test_names_of_many_nodes_are_all_different():
         ("10**10**10", "exponent at place 5 has to be a number from -20 to 20"),
         ("a**21", "exponent at place 4"),
         ("a**b", "write exp\\(b\\*log\\(a\\)\\)"),
+        ("0**a", "to the power of a letter has to be above 0, not 0 \\(at place 1\\)"),
+        ("a + (-2)**(b*c)", "to the power of a letter has to be above 0, not -2"),
         ("log(b)", "log needs a number above 0, not -3 \\(at place 1\\)"),
         ("c + a/(b + 3)", "division by zero \\(at place 5\\)"),
         ("0**-1", "division by zero"),
@@ -276,3 +278,11 @@ def test_letters_are_finite(number):
 def test_the_number_of_calls_has_its_range(calls):
     with pytest.raises(ConfigError, match=f"1 to 5, not {calls}"):
         evaluate("a", LETTERS, calls)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_a_call_is_over_after_its_last_edge(calls):
+    result = evaluate("(a*b + c)**2", LETTERS, calls)
+    over = [result.calls_over(step) for step in range(len(result.passes) + 1)]
+    assert over == [step // 5 if step % 5 == 0 else 0 for step in range(5 * calls + 1)]
+    assert evaluate("a", LETTERS, calls).calls_over(0) == calls

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -50,15 +51,11 @@ def program(loaded) -> dict:
     weights, config = loaded.model.weights, loaded.model.config
     layers = range(config.n_layer)
     names = {
-        short: [lists(weights[f"layer{i}.{long}"]) for i in layers]
-        for short, long in (
-            *((f"w{letter}", f"attn_w{letter}") for letter in "qkvo"),
-            ("fc1", "mlp_fc1"),
-            ("fc2", "mlp_fc2"),
-        )
+        name: [lists(weights[f"layer{i}.{name}"]) for i in layers]
+        for name in ("attn_wq", "attn_wk", "attn_wv", "attn_wo", "mlp_fc1", "mlp_fc2")
     }
     names |= {name: lists(weights[name]) for name in ("wte", "wpe", "lm_head")}
-    names |= {"d_head": config.d_head, "d_model": config.d_model}
+    names |= {"head_dim": config.d_head, "n_embd": config.d_model}
     names |= {"keys": [[] for _ in layers], "values": [[] for _ in layers]}
     exec(position.HELPERS, names)
     return names
@@ -69,7 +66,7 @@ def test_the_lines_that_are_shown_compute_the_numbers_that_are_shown(size):
     loaded, probe, walked = walks(size)
     names = program(loaded)
     for p, walk in enumerate(walked):
-        names |= {"token": int(probe.ids[p]), "place": p, "target": walk.target}
+        names |= {"token_id": int(probe.ids[p]), "pos_id": p, "target_id": walk.target}
         for step in walk.steps:
             exec(step.code, names)
             numbers = np.array(eval(step.symbol, names), dtype=np.float64)
@@ -77,9 +74,21 @@ def test_the_lines_that_are_shown_compute_the_numbers_that_are_shown(size):
             if step.aside is not None:
                 name, number = step.aside
                 expected = (
-                    names["scale"] if name == "scale" else sum(unit > 0 for unit in names["r"])
+                    names["scale"] if name == "scale" else sum(unit > 0 for unit in names["x"])
                 )
                 assert number == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_lines_use_the_names_of_a_one_file_microgpt_and_are_short():
+    _, _, walked = walks("two layers")
+    code = "\n".join(step.code for step in walked[2].steps)
+    for name in (
+        *("tok_emb", "pos_emb", "wte", "wpe", "x_residual", "q", "k", "v", "keys", "values"),
+        *("attn_wq", "attn_wk", "attn_wv", "attn_wo", "mlp_fc1", "mlp_fc2", "lm_head"),
+        *("attn_logits", "attn_weights", "head_out", "x_attn", "logits", "probs"),
+    ):
+        assert re.search(rf"\b{name}\b", code), name
+    assert max(map(len, f"{code}\n{position.HELPERS}".splitlines())) <= 64
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -139,6 +148,8 @@ def test_a_residual_add_reads_the_stream_that_came_in():
             added = steps[stream].values + steps[update].values
             assert step.values == pytest.approx(added, abs=1e-12, rel=0)
             assert steps[stream].symbol == "x"
+            assert "rmsnorm" in steps[stream + 1].name
+            assert steps[stream + 1].code.startswith("x_residual = x\n")
             assert stream < update == index - 1
 
 

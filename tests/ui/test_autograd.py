@@ -43,9 +43,29 @@ def autograd_page(**parameters: str):
 # -- the page
 
 
-def test_the_first_view_is_the_example_of_the_course(artifacts):
+def to_the_end(at):
+    next(button for button in at.button if button.label == "To the end").click().run()
+    return at
+
+
+def numeric_check(at) -> list[list[str]]:
+    return table_rows(at, "The result after a small change of each letter")
+
+
+def test_the_first_view_is_forward_only_and_tells_no_grad(artifacts):
     at = autograd_page()
     assert is_fine(at)
+    assert at.select_slider("backward_step").value == 0
+    assert "Result 16; a.grad = 0, b.grad = 0, c.grad = 0" in plain(at)
+    assert [row[3] for row in table_rows(at, "Every node of the graph")] == ["0"] * 6
+    assert [row[3] for row in numeric_check(at)] == ["not yet"] * 3
+    assert "-24" not in plain(at)
+
+
+def test_the_last_step_is_the_example_of_the_course(artifacts):
+    at = to_the_end(autograd_page())
+    assert is_fine(at)
+    assert at.select_slider("backward_step").value == 5
     assert "Result 16; a.grad = -24, b.grad = 16, c.grad = 8" in plain(at)
     assert table_rows(at, "Every node of the graph") == [
         ["a", "", "2", "-24"],
@@ -55,7 +75,7 @@ def test_the_first_view_is_the_example_of_the_course(artifacts):
         ["e", "d + c", "4", "8"],
         ["f", "e ** 2", "16", "1"],
     ]
-    assert table_rows(at, "The result after a small change of each letter") == [
+    assert numeric_check(at) == [
         ["a + 0.001", "15.976009", "-0.023991", "-0.024000"],
         ["b + 0.001", "16.016004", "+0.016004", "+0.016000"],
         ["c + 0.001", "16.008001", "+0.008001", "+0.008000"],
@@ -66,8 +86,6 @@ def test_the_first_view_is_the_example_of_the_course(artifacts):
 def test_each_step_says_what_is_passed_and_marks_who_received(artifacts):
     at = autograd_page()
     result = evaluate(PRESETS[0], LETTERS)
-    slider = at.select_slider("backward_step")
-    assert slider.value == len(result.passes) == 5
     for step in range(6):
         at.select_slider("backward_step").set_value(step).run()
         grads = [figures.short_number(grad) for grad in result.grads_at(step)]
@@ -96,29 +114,58 @@ def test_buttons_move_the_step(artifacts):
 
     assert press("Next ▶") == 3
     assert press("◀ Back") == 2
+    assert press("To the end") == 5
+    assert {button.label for button in at.button if button.disabled} == {"Next ▶", "To the end"}
     assert press("Forward only") == 0
-    disabled = {button.label for button in at.button if button.disabled}
-    assert disabled == {"Forward only", "◀ Back"}
+    assert {button.label for button in at.button if button.disabled} == {"Forward only", "◀ Back"}
 
 
 def test_calls_without_zeroing_add_up_and_the_sentence_says_by_how_much(artifacts):
     at = autograd_page()
-    assert "After" not in plain(at)
+    assert "After" not in plain(to_the_end(at))
     button_group(at, "calls", 1)
+    assert at.select_slider("backward_step").value == 5
+    assert "Result 16; a.grad = -24, b.grad = 16, c.grad = 8" in plain(at)
+    assert "in place of" not in plain(at)
+    to_the_end(at)
+    assert at.select_slider("backward_step").value == 10
     assert "Result 16; a.grad = -96, b.grad = 64, c.grad = 24" in plain(at)
     assert "a has -96 in place of -24; b has 64 in place of 16; c has 24 in place of 8" in plain(at)
-    assert at.select_slider("backward_step").value == 10
+
+
+def test_an_accumulated_grad_fails_the_numeric_check(artifacts):
+    at = to_the_end(autograd_page(calls="2"))
+    assert numeric_check(at) == [
+        ["a + 0.001", "15.976009", "-0.023991", "-0.096000", "\u2260 not the slope"],
+        ["b + 0.001", "16.016004", "+0.016004", "+0.064000", "\u2260 not the slope"],
+        ["c + 0.001", "16.008001", "+0.008001", "+0.024000", "\u2260 not the slope"],
+    ]
+    assert "a, b, c: accumulated over 2 calls, not the slope" in plain(at)
+    at.select_slider("backward_step").set_value(7).run()
+    assert [row[3] for row in numeric_check(at)] == ["not yet"] * 3
     at.select_slider("backward_step").set_value(5).run()
-    assert "Result 16; a.grad = -24, b.grad = 16, c.grad = 8" in plain(at)
+    assert [row[3:] for row in numeric_check(at)] == [["-0.024000"], ["+0.016000"], ["+0.008000"]]
+    assert "accumulated" not in plain(at)
+
+
+def test_a_grad_of_zero_stays_the_slope(artifacts):
+    at = to_the_end(autograd_page(expression="relu(a*b) + c", calls="2"))
+    assert [row[4] for row in numeric_check(at)] == ["", "", "\u2260 not the slope"]
+    assert "c: accumulated over 2 calls" in plain(at)
 
 
 def test_a_preset_and_a_number_change_the_graph(artifacts):
     at = autograd_page()
     offered(at, "formula", 2)
+    to_the_end(at)
     assert at.text_input("expression").value == "relu(a*b) + c"
     assert "Result 10; a.grad = 0, b.grad = 0, c.grad = 1" in plain(at)
     at.number_input("b").set_value(1.5).run()
     assert "Result 13; a.grad = 1.5, b.grad = 2, c.grad = 1" in plain(at)
+    assert at.select_slider("backward_step").value == 5
+    offered(at, "formula", 1)
+    assert at.select_slider("backward_step").value == 0  # another graph to predict
+    offered(at, "formula", 2)
     link = next(code.value for code in at.code if "expression=" in code.value)
     assert "b=1.5" in link
     assert "expression=relu%28a%2Ab%29+%2B+c" in link
@@ -137,7 +184,7 @@ def test_a_link_opens_the_same_view(artifacts, text):
 def test_a_link_with_a_number_that_is_none_falls_back(artifacts, wrong):
     at = autograd_page(a=wrong, backward_step="99", calls="7")
     assert is_fine(at)
-    assert "Result 16; a.grad = -24" in plain(at)
+    assert "Result 16; a.grad = 0" in plain(at)
     assert plain(at).count("which is not here") == 2
 
 

@@ -40,10 +40,17 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):
     result = page.get_by_text("Run 1: your prediction against the result")
     expect(result).to_be_visible(timeout=WHILE_BUSY)
     expect(page.get_by_text("You counted 14,528 parameters: right.")).to_be_visible()
-    expect(figure(page, "curves").locator(".legendtext")).to_have_text(["baseline", "1 · width 32"])
+    names = figure(page, "curves").locator(".legendtext")
+    expect(names).to_have_text(["baseline", "1 · width 32"])
     table = page.get_by_role("table", name="All runs")
     expect(table.locator("tbody tr")).to_have_count(1)
+    for key in ("runs_table", "run_samples"):
+        expect(page.locator(f".st-key-{key} .wl-scroll")).to_have_css("max-height", "none")
+    expect(page.get_by_label("Runs in the picture")).to_be_visible()
+    page.get_by_role("radio", name="fit all").click()
+    expect(names).to_have_count(2)
     settled(page)
+    page.get_by_label("Name on the report").fill("Ann")
     page.get_by_label("How do you explain it?").fill("Not much: the list is small.")
     with page.expect_download() as download:  # straight from the box, with a finger's slowness
         page.get_by_role("button", name="Data as CSV").click(delay=150)
@@ -55,9 +62,11 @@ def test_commit_run_compare_explain_hand_in(page, server, tmp_path):
     with page.expect_download() as download:
         page.get_by_role("button", name="Report as Markdown").click()
     download.value.save_as(tmp_path / "report.md")
-    assert f"```text\n{BECAUSE}\n```" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    handed_in = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "Name: Ann. Date: 20" in handed_in
+    assert f"```text\n{BECAUSE}\n```" in handed_in
     settled(page)
-    assert "SUM" not in str(parameters(page))
+    assert not {"SUM", "Ann"} & set(re.findall(r"\w+", str(parameters(page))))
 
 
 def test_a_long_run_goes_on_while_one_is_on_another_page(page, server):

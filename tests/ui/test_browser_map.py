@@ -72,9 +72,10 @@ def test_a_card_is_predicted_then_seen_by_keyboard(page, server):
     visit(page, f"{server}/microgpt_map?card=8+%C2%B7+a+sum")
     lines = page.locator("code").filter(has_text="sum(wi")
     expect(lines).to_be_visible(timeout=20_000)  # the first code on a page loads a library
+    page.get_by_role("link", name="Down to the Python warm-ups").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Python warm-ups")).to_be_in_viewport()
     page.get_by_label("What does it print?").press_sequentially(CARDS[7].output, delay=5)
-    see = page.get_by_role("button", name="See", exact=True)
-    see.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text=f"Right: {CARDS[7].why}")).to_be_visible()
     expect(page.get_by_label("What does it print?")).to_have_count(0)

@@ -47,6 +47,9 @@ def test_the_walk_goes_by_keyboard_button_and_click(page, server):
     slider = page.get_by_role("slider", name="Step of the walk")
     slider.focus()
     page.keyboard.press("ArrowRight")
+    expect(said(page, "2 · position embedding: how many numbers?")).to_be_visible()
+    page.get_by_role("button", name="Skip").click()
+    expect(page.get_by_text("position 2 of emma: skipped.")).to_be_visible()
     expect(said(page, "2 · position embedding: 8 numbers")).to_be_visible()
     page.get_by_role("button", name="Next").focus()
     page.keyboard.press("Enter")
@@ -57,7 +60,7 @@ def test_the_walk_goes_by_keyboard_button_and_click(page, server):
     )
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(said(page, "10 · scores: 2 heads, 3 numbers each")).to_be_visible()
-    expect(page.locator("code").filter(has_text="scores = [[dot(q[s], k[s])")).to_be_visible()
+    expect(page.locator("code").filter(has_text="attn_logits = [")).to_be_visible()
     cells = figure(page, "walk_vector").locator(".heatmap-label text")
     expected = [f"{value:.2f}" for value in walked("anna", 2).find("scores", 0).values.ravel()]
     expect(cells).to_have_count(6)
@@ -68,6 +71,20 @@ def test_the_walk_goes_by_keyboard_button_and_click(page, server):
     expect(said(page, "10 · scores: 2 heads, 4 numbers each")).to_be_visible()
     expect(said(page, "changes nothing at position 3: the largest change is 0.")).to_be_visible()
     expect(page).to_have_url(re.compile("position=3"))
+
+
+def test_no_line_is_cut_off_or_below_the_fold(page, server):
+    longest = {"scores": 10, "head outputs": 12, "rmsnorm before attention": 5, "loss": 24}
+    assert all(walked("emma", 2).steps[n - 1].name == name for name, n in longest.items())
+    for number in longest.values():
+        visit(page, f"{server}/one_position?walk={number}")
+        step = walked("emma", 2).steps[number - 1]
+        code = page.get_by_test_id("stCode").filter(has_text=step.code.splitlines()[-1]).first
+        why = page.get_by_text(step.why).first
+        vector = figure(page, "walk_vector").bounding_box()
+        assert code.bounding_box()["y"] < why.bounding_box()["y"] < vector["y"]
+        assert why.bounding_box()["y"] + why.bounding_box()["height"] <= 768
+        assert code.locator("pre").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
 def test_it_fits_a_projector_and_a_phone(page, server):

@@ -14,16 +14,27 @@ pytestmark = pytest.mark.browser
 
 def test_fill_in_check_pick_and_change(page, server):
     visit(page, f"{server}/parameters")
+    check = page.get_by_role("button", name="Check", exact=True)
+    place = check.bounding_box()
+    assert place["y"] + place["height"] <= 768
     wte, wpe, *_ = inventory(tiny.char_checkpoint().model)
     table = page.get_by_role("table", name="Every matrix with its count")
     expect(table).to_have_count(0)
     page.get_by_label(f"Shape of {wte.name}").fill("{} x {}".format(*wte.shape))
-    page.get_by_label(f"Count of {wte.name}").fill(str(wte.count))
-    page.get_by_label(f"Shape of {wpe.name}").fill("3 x 5")
-    page.get_by_role("button", name="Check").click()  # straight from the box
-    expect(page.get_by_role("status").filter(has_text="2 of 19 right")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.type(str(wte.count))
+    page.keyboard.press("Tab")
+    page.keyboard.type("3 x 5")
+    page.keyboard.press("Enter")
+    score = page.get_by_role("status").filter(has_text="2 of 19 right")
+    expect(score).to_be_visible()
+    beside, place = score.bounding_box(), check.bounding_box()
+    assert place["y"] - 10 <= beside["y"] <= place["y"] + place["height"]
+    assert place["y"] + place["height"] <= 768
     expect(page.get_by_text("Not 3 rows: they are one for each position")).to_be_visible()
     expect(page.get_by_label(f"Shape of {wpe.name}")).to_have_value("3 x 5")
+    expect(table).to_have_count(0)
+    check.click()
     expect(table.locator("tr").last).to_contain_text("all parameters")
 
     title = figure(page, "mosaic_after_clicked").locator(".annotation-text", has_text="lm_head")

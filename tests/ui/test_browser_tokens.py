@@ -22,7 +22,7 @@ def test_two_names_one_refused_and_the_link_to_both(page, server, browser):
         answer = page.get_by_role("status").filter(has_text=f"loss {loss:.3f} nats")
         expect(answer.first).to_be_visible()
     lists = page.get_by_role("list", name="Tokens with ids")
-    expect(lists.nth(1).locator("b")).to_have_text(["sign", "<BOS>", *"nina", "<BOS>"])
+    expect(lists.nth(1).locator("b")).to_have_text(["token", "<BOS>", *"nina", "<BOS>"])
     bottom = page.get_by_role("table", name="What is predicted from what").first.bounding_box()
     assert bottom["y"] + bottom["height"] <= 768
     type_probe(page, "Adam-eva")

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import datetime
 import html as markup
 import io
 import json
@@ -16,9 +17,10 @@ import numpy as np
 import pytest
 
 from app import experiment_runs, figures, state
-from app.experiment_runs import DOWN, SAME, UP, Prediction, Run
-from app.figures import Overlaid
+from app.experiment_runs import CANNOT_TELL, DOWN, RIGHT, SAME, UP, WRONG, Prediction, Run
+from app.figures import RUN_LOOKS, Overlaid
 from app.figures.base import MARK, MUTED
+from tests import tiny
 from tests.ui.test_pages import ROOT, html, is_fine, open_page, said, specs
 from wordlm_core import experiment
 from wordlm_core.errors import TextError
@@ -49,7 +51,13 @@ def _end_the_pool():
 
 @pytest.fixture
 def at(artifacts):
-    return open_page("experiments")
+    """The page once its baseline is trained, which takes longer on a busy machine."""
+    opened = open_page("experiments")
+    end = time.monotonic() + 30.0
+    while "lock_prediction" not in keys(opened, "button"):
+        assert time.monotonic() < end
+        opened.run()
+    return opened
 
 
 def plain(at) -> str:
@@ -64,7 +72,7 @@ def choose(at, position: int) -> None:
     at.selectbox("experiment").set_value(position).run()
 
 
-def predict(at, direction: int | None, size: str, count: str, because: str = "") -> None:
+def predict(at, direction: int | None, size: str, count: str, because: str = "my reason") -> None:
     at.button_group("guess_direction").set_value(direction).run()
     if direction != SAME:
         at.text_input("guess_size").set_value(size)
@@ -156,6 +164,7 @@ INCOMPLETE = (
     (DOWN, "0.1", "many", "the number of parameters is a whole number"),
     (SAME, "", "4.5", "the number of parameters is a whole number"),
 )
+NO_REASONS = ("", "   ", "idk", "?!? ... ---", "=1+1")
 
 
 def test_nothing_runs_before_the_prediction_is_whole_and_nothing_typed_is_lost(at):
@@ -167,6 +176,38 @@ def test_nothing_runs_before_the_prediction_is_whole_and_nothing_typed_is_lost(a
         assert at.text_input("guess_count").value == count
         assert at.text_input("guess_because").value == "my reason"
         assert is_fine(at)
+
+
+def test_a_prediction_needs_a_few_words_of_why(at):
+    for because in NO_REASONS:
+        predict(at, UP, "0.1", "4192", because)
+        lock(at)
+        assert "say in a few words why you expect that" in said(at).lower(), because
+        assert "run_experiment" not in keys(at, "button")
+    predict(at, UP, "0.1", "4192", "too far")
+    lock(at)
+    assert "run_experiment" in keys(at, "button")
+
+
+def test_the_page_says_that_its_names_are_not_those_of_the_checkpoint(at):
+    told = f"census names, another list than the {len(tiny.ITEMS)} names that microgpt_seed42"
+    assert told in plain(at)
+    choose(at, LABELS.index("words instead of names"))
+    assert "census names" not in plain(at)
+
+
+def test_without_a_checkpoint_of_microgpt_there_is_no_other_list(tmp_path, open_folder):
+    open_folder(tmp_path)
+    at = open_page("experiments")
+    assert is_fine(at)
+    assert "V = 27" in plain(at)
+    assert "census names" not in plain(at)
+
+
+def test_the_time_is_that_of_all_seeds_and_in_whole_seconds(at):
+    assert "about 1 s for all 3 seeds" in plain(at)
+    choose(at, LABELS.index("5,000 steps"))
+    assert "about 4 s for all 3 seeds" in plain(at)
 
 
 def test_a_locked_prediction_cannot_be_changed_and_waits_for_its_experiment(at):
@@ -218,6 +259,11 @@ def test_commit_run_compare_explain(at):
     assert at.text_area("explain_run_1").value == "It jumps\nover the valley."
     names = [line["name"] for line in specs(at)[0]["data"]]
     assert names == ["baseline", "1 · learning rate 0.1"]
+    look, colour, _ = RUN_LOOKS[0]
+    assert f'loss <span class="wl-{look}">{here.loss:.3f}</span>, baseline {baseline.loss:.3f}' in (
+        html(at)
+    )
+    assert specs(at)[0]["data"][1]["line"]["color"] == colour
 
 
 def test_temperatures_are_ways_to_sample_one_training(at):
@@ -228,7 +274,13 @@ def test_temperatures_are_ways_to_sample_one_training(at):
     run_it(at)
     assert "stays the same (+0.000, between +0.000 and +0.000 over 3 seeds)" in plain(at)
     for temperature in ("T 0.1", "T 0.5", "T 1", "T 2"):
-        assert f'<td class="wl-left">{temperature}</td>' in html(at)
+        assert html(at).count(f'<td class="wl-left">{temperature}</td>') == 1
+    assert specs(at) == []  # the samples stand in place of two equal curves
+    assert "download_html" not in keys(at, "download_button")
+    assert "Its samples stand above" in plain(at)
+    choose(at, LABELS.index("width 32"))
+    assert drawn_runs(at) == [1]
+    assert html(at).count('<td class="wl-left">T 0.1</td>') == 1
 
 
 def test_every_preset_says_its_question_and_what_it_changes(at):
@@ -266,10 +318,15 @@ def test_a_long_run_is_watched_left_found_again_and_cancelled(at):
 
 def test_an_experiment_is_run_once_and_can_be_removed(at):
     choose(at, LABELS.index("no positions"))
+    unused = "wpe is still drawn, stored and counted, but never added"
+    assert unused in plain(at)
     predict(at, UP, "0.05", "3936")
     lock(at)
     run_it(at)
-    assert "there are 4,192" in plain(at)
+    assert f"You counted {27 * 16 * 2 + 3072:,} parameters; there are 4,192: wte 27 x 16" in plain(
+        at
+    )
+    assert plain(at).count(unused) == 2  # of the experiment, and of the wrong count
     assert "lock_prediction" not in keys(at, "button")
     choose(at, LABELS.index("temperature 0.1 to 2"))
     predict(at, SAME, "", "4192")
@@ -307,7 +364,37 @@ def test_the_table_is_bounded_and_says_so(at, results):
     at.selectbox("run_shown").set_value(4).run()
     at.button("remove_run").click().run()
     assert [row[0].split()[0] for row in rows(at)][:6] == ["1", "2", "3", "4", "6", "7"]
+    assert drawn_runs(at) == [26, 27, 28, 29, 30]
     assert "lock_prediction" in keys(at, "button")
+
+
+def drawn_runs(at) -> list[int]:
+    names = [line["name"] for line in specs(at)[0]["data"]]
+    assert names.count("baseline") == 1
+    return sorted(int(name.split(" · ")[0]) for name in names if name != "baseline")
+
+
+def test_the_latest_five_are_drawn_until_a_person_chooses(at, results):
+    guess = Prediction(SAME, 0.0, 1, "")
+    at.session_state["_runs"] = [made(results, guess, number) for number in range(1, 9)]
+    at.run()
+    assert at.multiselect("runs_drawn").value == drawn_runs(at) == [4, 5, 6, 7, 8]
+    at.multiselect("runs_drawn").set_value([1, 7, 2]).run()
+    assert drawn_runs(at) == [1, 2, 7]
+    looks = {(line["line"]["color"], line["line"]["dash"]) for line in specs(at)[0]["data"]}
+    assert len(looks) == 4  # 1 and 7 would have one and the same
+    at.multiselect("runs_drawn").set_value([]).run()
+    assert is_fine(at)
+    assert drawn_runs(at) == []
+    at.multiselect("runs_drawn").set_value([3, 4]).run()
+    at.selectbox("run_shown").set_value(2).run()
+    at.button("remove_run").click().run()
+    assert drawn_runs(at) == [4]
+    predict(at, SAME, "", "4192")
+    lock(at)
+    run_it(at)
+    choose(at, LABELS.index("width 32"))
+    assert drawn_runs(at) == [4, 9]
 
 
 # -- bad input
@@ -372,6 +459,12 @@ def test_a_learning_rate_of_a_million_stops_with_a_reason_and_keeps_its_curve(at
     assert [line["name"] for line in drawn["data"]][-1] == "1 · learning rate 1e+06"
     low, high = drawn["layout"]["yaxis"]["range"]
     assert 0 < low < high < 5
+    assert "Off the top, unless you fit all: 1 · learning rate 1e+06." in plain(at)
+    at.button_group("axis").set_value(1).run()
+    axis = specs(at)[0]["layout"]["yaxis"]
+    assert axis["type"] == "log"
+    assert 10 ** axis["range"][1] > 1e3
+    assert "Off the top" not in plain(at)
 
 
 def test_a_link_opens_the_same_settings(artifacts):
@@ -541,12 +634,33 @@ def test_csv_holds_the_text_and_no_formula(results, text):
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_report_holds_the_text_in_a_block_that_nothing_in_it_ends(results, text):
     runs = [made(results, Prediction(UP, 0.1, 1, text))]
-    report = experiment_runs.report(runs, {1: text})
+    report = experiment_runs.report(runs, {1: text}, date="2024-05-06")
     blocks = re.findall(r"^(`{3,})text\n(.*?)\n\1$", report, re.DOTALL | re.MULTILINE)
     bodies = [body for _, body in blocks]
     assert bodies[0] == bodies[-1] == text
     samples = [" ".join(each.text for each in drawn) for drawn in runs[0].result.samples]
     assert bodies[1:-1] == samples
+
+
+def test_the_report_begins_with_a_name_and_a_date(results):
+    runs = [made(results, Prediction(UP, 0.1, 1, "why"))]
+    report = experiment_runs.report(runs, {}, name=" Ann *B* <b> | ", date="2024-05-06")
+    assert report.splitlines()[2] == r"Name: Ann \*B\* \<b\> \|. Date: 2024-05-06."
+    assert "Name: -. Date" in experiment_runs.report(runs, {}, date="2024-05-06")
+
+
+def test_the_name_on_the_report_is_kept_on_the_page_and_out_of_the_link(at, results, downloads):
+    at.session_state["_runs"] = [made(results, Prediction(UP, 0.1, 1, "why"))]
+    at.run()
+    make = downloads["experiments.md"]
+    at.text_input("quiz_name").set_value("Ann").run()
+    today = datetime.datetime.now(datetime.UTC).date()
+    assert f"Name: Ann. Date: {today}." in make()  # made before the name was typed
+    assert "Ann" not in at.query_params.get("quiz_name", "")
+    at.switch_page("../pages/20_attention.py").run()
+    at.switch_page("../pages/87_experiments.py").run()
+    assert at.text_input("quiz_name").value == "Ann"
+    assert "Name: Ann." in downloads["experiments.md"]()
 
 
 def test_samples_that_look_like_formulas_are_quoted_too():
@@ -569,7 +683,7 @@ def test_json_holds_everything_also_of_a_training_that_diverged(results):
     assert told[1]["change"] is None
     assert Experiment.from_json(told[0]["experiment"]) == runs[0].experiment
     assert [each["explanation"] for each in told] == ["a", "b"]
-    assert "diverged" in experiment_runs.report(runs, {1: "a", 2: "b"})
+    assert "diverged" in experiment_runs.report(runs, {1: "a", 2: "b"}, date="2024-05-06")
     assert len(list(csv.reader(io.StringIO(experiment_runs.runs_csv(runs, {}))))) == 3
 
 
@@ -597,7 +711,9 @@ def test_the_direction_is_that_of_three_pairs(results, changes, direction):
     assert run.changes == pytest.approx(changes)
     assert run.change == pytest.approx(sum(changes) / 3)
     assert run.direction == direction
-    assert run.sign_right == (direction == UP)
+    assert run.judgement == {UP: RIGHT, SAME: CANNOT_TELL, DOWN: WRONG}[direction] or not any(
+        changes
+    )
     assert run.count_right
     off = abs(sum(changes) / 3 - 0.1)
     assert f"{off:.3f} nats off" in experiment_runs.verdict(run)[0]
@@ -608,6 +724,59 @@ def test_the_direction_is_that_of_three_pairs(results, changes, direction):
     assert float(row["highest_change"]) == pytest.approx(max(changes))
     (told,) = json.loads(experiment_runs.runs_json([run], {}))["runs"]
     assert told["changes"] == pytest.approx(changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "guess", "judged"),
+    [
+        ((-0.018, -0.006, -0.012), DOWN, CANNOT_TELL),
+        ((-0.002, -0.001, -0.003), UP, CANNOT_TELL),
+        ((0.5, 0.4, -0.001), UP, CANNOT_TELL),
+        ((-0.002, -0.001, -0.003), SAME, RIGHT),
+        ((0.5, 0.4, 0.6), SAME, WRONG),
+        ((0.5, 0.4, 0.6), DOWN, WRONG),
+        ((0.0, 0.0, 0.0), DOWN, WRONG),  # the same training: there is no noise in that
+        ((0.0, 0.0, 0.0), SAME, RIGHT),
+    ],
+)
+def test_noise_refutes_nobody(results, changes, guess, judged):
+    base = replace(results[0], seed_losses=(2.0, 2.5, 1.5))
+    losses = tuple(map(sum, zip(base.seed_losses, changes, strict=True)))
+    result = replace(results[1], seed_losses=losses)
+    run = Run(1, small(), "", Prediction(guess, 0.1, 1, ""), result, base)
+    assert run.judgement == judged
+    assert f" {judged}; the size was" in experiment_runs.verdict(run)[0]
+    assert f"| {judged} | wrong |" in experiment_runs.report([run], {}, date="2024-05-06")
+
+
+def test_a_training_that_diverged_judges_too(results):
+    for guess, judged in ((UP, RIGHT), (SAME, WRONG), (DOWN, WRONG)):
+        run = made(results, Prediction(guess, 0.1, 1, ""), diverged=True)
+        assert run.judgement == judged
+        assert f"the direction was {judged}." in experiment_runs.verdict(run)[0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"n_layer": 3}, {"d_model": 32, "context": 7}, {"positions": False}],
+    ids=str,
+)
+def test_a_wrong_count_is_told_the_sum_that_is_right(results, settings):
+    tried = Experiment("tried", **settings)
+    parameters, _ = experiment.estimate(tried, 27)
+    result = replace(results[1], parameters=parameters, vocab_size=27)
+    run = Run(1, tried, "", Prediction(SAME, 0.0, 1, ""), result, results[0])
+    told = experiment_runs.verdict(run)
+    assert f"there are {parameters:,}: " in told[1]
+    assert told[1].endswith(f" = {parameters:,}.")
+    products = re.findall(r"(\d+(?: x \d+)+) = ([\d,]+)", told[1])
+    values = [int(value.replace(",", "")) for _, value in products]
+    assert [math.prod(map(int, left.split(" x "))) for left, _ in products] == values
+    *tables, attention, fc1, fc2 = values
+    assert sum(tables) + tried.n_layer * (attention + fc1 + fc2) == parameters
+    assert ("never added" in told[-1]) == (not tried.positions)
+    right = replace(run, prediction=Prediction(SAME, 0.0, parameters, ""))
+    assert experiment_runs.verdict(right)[1:] == [f"You counted {parameters:,} parameters: right."]
 
 
 def test_what_a_preset_does_is_told_from_what_its_seeds_do():
@@ -651,8 +820,8 @@ def decoded(packed: dict) -> np.ndarray:
 def test_the_curves_are_the_averages_and_the_marked_one_is_on_top(results):
     curves = [
         Overlaid("baseline", results[0].average, results[0].vocab_size),
-        Overlaid("1 · <b>", results[1].average, results[1].vocab_size),
-        Overlaid("2 · third", results[0].average + 1, results[0].vocab_size),
+        Overlaid("1 · <b>", results[1].average, results[1].vocab_size, 0),
+        Overlaid("2 · third", results[0].average + 1, results[0].vocab_size, 1),
     ]
     drawn = figures.overlaid(curves, 1)
     *_, marked = drawn.spec["data"]
@@ -661,10 +830,39 @@ def test_the_curves_are_the_averages_and_the_marked_one_is_on_top(results):
     assert decoded(marked["y"]) == pytest.approx(results[1].average, rel=1e-6)
     assert decoded(marked["x"]).tolist() == list(range(1, 61))
     assert drawn.spec["data"][0]["line"]["color"] == MUTED
-    assert [line["showlegend"] for line in drawn.spec["data"]] == [True, False, True]
+    assert all(line["showlegend"] for line in drawn.spec["data"])
+    assert [line["legendrank"] for line in drawn.spec["data"]] == [0, 2, 1]
+    assert [line["line"]["width"] for line in drawn.spec["data"]] == [2.2, 2.2, 4]
     (level,) = drawn.spec["layout"]["shapes"]
     assert level["y0"] == pytest.approx(math.log(results[1].vocab_size))
     assert "2 · third" in drawn.alt
+
+
+def test_every_run_has_a_colour_of_its_own(results):
+    looks = [(colour, dash) for _, colour, dash in RUN_LOOKS]
+    assert len({colour for colour, _ in looks} | {MUTED}) == len(RUN_LOOKS) + 1
+    runs = [Overlaid(f"{i}", results[0].average, 27, i) for i in range(len(RUN_LOOKS))]
+    drawn = figures.overlaid([Overlaid("baseline", results[0].average, 27), *runs], 0)
+    lines = {line["name"]: line["line"] for line in drawn.spec["data"]}
+    assert [(lines[str(i)]["color"], lines[str(i)]["dash"]) for i in range(len(looks))] == looks
+
+
+def test_the_scale_zooms_or_fits_all():
+    low, high = np.linspace(3.3, 2.2, 50), np.linspace(3.3, 5.0, 50)
+    curves = [Overlaid("baseline", low, 27), Overlaid("1 · high", high, 27, 0)]
+
+    def ends(*more: Overlaid, fit: bool) -> tuple[str, float, float]:
+        axis = figures.overlaid([*curves, *more], 0, fit=fit).spec["layout"]["yaxis"]
+        return axis.get("type", "linear"), *axis["range"]
+
+    assert ends(fit=False) == ("linear", pytest.approx(2.08), pytest.approx(math.log(27) + 0.35))
+    assert ends(fit=True) == ("linear", pytest.approx(2.08), pytest.approx(5.12))
+    assert figures.off_the_top(curves) == ["1 · high"]
+    wild = Overlaid("2 · wild", np.array([3.3, 1e5, 1e6]), 27, 1)
+    kind, bottom, top = ends(wild, fit=True)
+    assert kind == "log"
+    assert (bottom < math.log10(2.2), top > math.log10(1e6)) == (True, True)
+    assert ends(wild, Overlaid("3 · nothing", np.zeros(3), 27, 2), fit=True)[1] > -4
 
 
 def test_a_long_curve_is_thinned_out_to_its_last_step():

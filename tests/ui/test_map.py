@@ -133,7 +133,8 @@ def test_what_is_written_is_in_no_address(artifacts):
     write(at, 1, "Secretsentence")
     lock(at, 1)
     at.text_input("after_1").set_value("Secretrevision").run()
-    at.text_input("guess_0").set_value("Secretguess").run()
+    at.text_input("guess_0").set_value("Secretguess")
+    at.button("see_0").click().run()
     assert "Secret" not in str(dict(at.query_params))
     link = next(code.value for code in at.code if "part=" in code.value)
     assert "Secret" not in link
@@ -287,7 +288,7 @@ def test_a_card_is_seen_only_after_a_prediction_which_then_stays(artifacts, down
     at.button(f"see_{number}").click().run()
     assert "Predict first" in html(at)
     assert card.why not in markup.unescape(html(at))
-    at.text_input(f"guess_{number}").set_value("<b>7</b> *x*").run()
+    at.text_input(f"guess_{number}").set_value("<b>7</b> *x*")
     at.button(f"see_{number}").click().run()
     assert is_fine(at)
     shown = markup.unescape(html(at))
@@ -305,7 +306,7 @@ def test_right_predictions_are_counted_and_kept(artifacts):
     at = open_map()
     for number, card in enumerate(CARDS):
         at.button_group("card").set_value(number).run()
-        at.text_input(f"guess_{number}").set_value(card.output).run()
+        at.text_input(f"guess_{number}").set_value(card.output)
         at.button(f"see_{number}").click().run()
         assert f'<span class="wl-number">Right</span>: {card.why}' in markup.unescape(html(at))
     at.switch_page("../pages/20_attention.py").run()
@@ -345,9 +346,51 @@ def test_a_click_anywhere_into_a_box_names_its_part():
     assert set(hits["customdata"]) == set(PARTS) - {6}
 
 
+@pytest.mark.parametrize(
+    ("box", "section"), [("softmax", "One position"), ("sampling", "Experiments")]
+)
+def test_a_click_leads_to_where_the_step_is_computed(box, section):
+    titles = [each.title for each in SECTIONS]
+    (hits,) = figures.gpt_map(0, titles).spec["data"]
+    found = zip(hits["text"], hits["customdata"], strict=True)
+    assert {part for text, part in found if text.startswith(f"<b>{box}</b>")} == {
+        titles.index(section)
+    }
+
+
+def test_seven_sections_of_a_walk_not_seven_parts(artifacts):
+    at = open_map()
+    assert at.button_group("part").label == "Section of the walk"
+    (here,) = (page for page in PAGES if page.address == "microgpt_map")
+    assert here.question in markup.unescape(html(at))
+    assert "seven sections" in here.question
+    assert "seven parts" not in html(at)
+
+
+def test_the_files_stand_beside_the_sentence_that_says_to_take_them(artifacts):
+    kinds = [
+        "warning" if "gone when the tab is closed" in getattr(element.proto, "body", "")
+        else "table" if "Your seven sentences" in getattr(element.proto, "body", "")
+        else getattr(element.proto, "label", "")
+        for element in open_map().main
+    ]  # fmt: skip
+    shown = [kind for kind in kinds if kind in ("warning", "table") or kind.startswith("Sheet as")]
+    assert shown == ["warning", "Sheet as Markdown", "Sheet as CSV", "table"]
+
+
 def test_the_picture_is_the_order_of_the_code():
     words = figures.gpt_map(0, [section.title for section in SECTIONS]).alt
-    order = ("token", "wte + wpe", "rmsnorm", "attention", "+", "MLP", "lm_head", "softmax", "next")
+    order = (
+        "token",
+        "wte + wpe",
+        "rmsnorm",
+        "attention",
+        "+",
+        "MLP",
+        "lm_head",
+        "softmax",
+        "sampling",
+    )
     places = [words.index(f"{name}", words.index(":")) for name in order if name != "+"]
     assert places == sorted(places)
 

@@ -42,8 +42,12 @@ def plain(at) -> str:
     return re.sub(r"<[^>]+>", "", html(at)).replace("&lt;", "<").replace("&gt;", ">")
 
 
+def press(at, label: str) -> None:
+    next(button for button in at.button if button.label == label).click().run()
+
+
 def check(at) -> None:
-    next(button for button in at.button if button.label == "Check").click().run()
+    press(at, "Check")
 
 
 # -- predict first
@@ -64,12 +68,62 @@ def test_right_lengths_are_counted_and_stay_across_pages(artifacts):
     for number, each in enumerate(lengths()):
         at.text_input(f"length_{number}").set_value(f" {each.length}")
     check(at)
-    assert "10 of 10 right" in plain(at)
+    assert "position 2 of emma: 10 of 10 right." in plain(at)
     assert "Still empty" not in plain(at)
+    assert "length_0" not in [box.key for box in at.text_input]
     at.switch_page("../pages/20_attention.py").run()
     at.switch_page("../pages/85_one_position.py").run()
+    assert "10 of 10 right" in plain(at)
+    press(at, "Open the form")
     assert at.text_input("length_0").value == f" {lengths()[0].length}"
     assert "10 of 10 right" in plain(at)
+
+
+def test_the_form_gives_way_to_one_line_when_it_is_skipped_and_can_be_opened_again(artifacts):
+    at = the_page()
+    assert "Always this one, whatever the walk shows" in plain(at)
+    press(at, "Skip")
+    assert is_fine(at)
+    assert "Predict first, position 2 of emma: skipped." in plain(at)
+    assert [box.key for box in at.text_input if box.key.startswith("length")] == []
+    press(at, "Open the form")
+    at.text_input("length_0").set_value("99")
+    check(at)
+    assert "0 of 10 right" in plain(at)
+    assert at.text_input("length_0").value == "99"
+    press(at, "Close")
+    assert "position 2 of emma: 0 of 10 right." in plain(at)
+
+
+@pytest.mark.parametrize("button", ["Check", "Skip"])
+def test_the_walk_counts_its_numbers_only_after_the_form(artifacts, button):
+    at = the_page(walk="4")
+    for step in (3, 8, 9, 21):
+        at.select_slider("walk").set_value(step).run()
+        answer = re.search(rf"{step + 1} · [^:]*:(.*)", plain(at))
+        assert answer
+        assert "how many numbers?" in answer[1]
+        assert not re.search(r"\d", answer[1])
+    assert "3 keys and 3 values" not in plain(at)
+    press(at, button)
+    at.select_slider("walk").set_value(3).run()
+    assert re.search(r"4 · rmsnorm: 8 numbers; scale \d\.\d{4}", plain(at))
+    assert "3 keys and 3 values of 8 numbers" in plain(at)
+
+
+def test_one_of_a_thing_is_not_called_several(artifacts):
+    at = the_page(position="0", walk="9")
+    press(at, "Skip")
+    assert "9 · KV cache: 1 key and 1 value of 8 numbers" in plain(at)
+    assert "After position 0: 1 key and 1 value of 8 numbers; 4 rows below" in plain(at)
+    at.select_slider("walk").set_value(9).run()
+    assert "2 heads, 1 number each" in plain(at)
+    at.select_slider("position").set_value(len(TEXT) - 1).run()
+    assert "1 row below the line is still empty" in plain(at)
+    loaded, probe = opened()
+    first = position.walk(loaded.model, probe, 0, end_id=tiny.LETTERS.end_id)
+    cache = figures.kv_cache(first.find("KV cache", 0).values, LABELS)
+    assert "1 key and 1 value of 8 numbers; 4 of 5 rows still empty" in cache.alt
 
 
 def test_each_wrong_length_has_one_sentence_and_empty_ones_are_named(artifacts):
@@ -136,7 +190,7 @@ def test_the_buttons_go_on_and_back_and_stop_at_the_ends(artifacts):
         at.button("walk_next").click().run()
         assert at.select_slider("walk").value == expected
     at.button("walk_back").click().run()
-    assert "3 · sum: 8 numbers" in plain(at)
+    assert "3 · sum: " in plain(at)
     at.select_slider("walk").set_value(23).run()
     at.button("walk_next").click().run()
     assert at.select_slider("walk").value == 23
@@ -259,7 +313,7 @@ def test_a_later_token_changes_exactly_nothing_and_an_earlier_one_is_measured(ar
     )
     assert earlier == pytest.approx(np.array(swap.changes, dtype=np.float32))
     assert "changes nothing at position 2: the largest change is 0." in plain(at)
-    assert f"moves the prediction by {figures.nats(swap.kl)} nats" in plain(at)
+    assert f"moves the prediction by a KL of {figures.nats(swap.kl)} nats" in plain(at)
 
 
 def test_the_ends_have_no_later_or_no_earlier_token(artifacts):
@@ -286,7 +340,7 @@ def test_wo_is_shown_with_and_without(artifacts):
     apart, mixed = (unpack(panel["z"]) for panel in specs(at)[WRITES]["data"])
     assert apart == pytest.approx(found.apart.astype(np.float32))
     assert mixed == pytest.approx(found.mixed.astype(np.float32))
-    assert f"the prediction moves by {figures.nats(found.kl)} nats" in plain(at)
+    assert f"the prediction moves by a KL of {figures.nats(found.kl)} nats" in plain(at)
     assert f"{figures.percent(found.elsewhere)} of what they add" in plain(at)
 
 

@@ -24,13 +24,21 @@ TOTAL = sum(matrix.count for matrix in MATRICES)
 KEYS = [matrix.name for matrix in MATRICES]
 
 
+def press(at, label: str):
+    next(button for button in at.button if button.label == label).click()
+    return at.run()
+
+
 def fill(at, shapes, counts, total: str):
     for matrix, shape, count in zip(MATRICES, shapes, counts, strict=True):
         at.text_input(f"shape_{matrix.name}").set_value(shape)
         at.text_input(f"count_{matrix.name}").set_value(count)
     at.text_input("fill_total").set_value(total)
-    next(button for button in at.button if button.label == "Check").click()
-    return at.run()
+    return press(at, "Check")
+
+
+def revealed(at) -> bool:
+    return tables(at, "Every matrix with its count") != []
 
 
 def unpacked(data: dict) -> np.ndarray:
@@ -46,7 +54,7 @@ def test_nothing_is_revealed_before_a_check_or_on_demand(artifacts):
     assert is_fine(at)
     assert tables(at, "Every matrix with its count") == []
     assert not re.search(r"\d of \d+ right|Right\.", words(at))
-    next(button for button in at.button if button.label == "Show the table").click().run()
+    press(at, "Show the table")
     rows = tables(at, "Every matrix with its count")[0]
     assert rows[-1] == ["all parameters", "", f"{TOTAL:,}"]
     assert [row[2] for row in rows[:-1]] == [f"{matrix.count:,}" for matrix in MATRICES]
@@ -63,6 +71,30 @@ def test_right_answers_are_right_and_kept(artifacts):
     at.switch_page("../pages/84_parameters.py").run()
     assert [at.text_input(f"shape_{key}").value for key in KEYS] == shapes
     assert tables(at, "Every matrix with its count")
+
+
+def test_a_check_of_nothing_is_no_check(artifacts):
+    at = open_page("parameters")
+    for _ in range(3):
+        press(at, "Check")
+        assert is_fine(at)
+        assert "There is nothing to check yet" in words(at)
+        assert not re.search(r"\d of \d+ right|No shape yet", words(at))
+        assert not revealed(at)
+    at.text_input("fill_total").set_value("7")
+    press(at, "Check")
+    assert f"0 of {2 * len(MATRICES) + 1} right" in words(at)
+    assert "There is nothing to check yet" not in words(at)
+
+
+def test_a_wrong_answer_reveals_nothing_before_a_second_check(artifacts):
+    at = open_page("parameters")
+    at.text_input(f"shape_{KEYS[0]}").set_value("3 x 5")
+    press(at, "Check")
+    assert "Not 3 rows" in words(at)
+    assert not revealed(at)
+    press(at, "Check")
+    assert revealed(at)
 
 
 def test_each_wrong_answer_has_a_sentence(artifacts):
@@ -256,7 +288,9 @@ def test_softmax_shift_changes_nothing_and_scale_does(artifacts, shift, scale, f
     at = open_page("parameters", box="softmax", logits="2, 1, -1", shift=shift, scale=scale)
     rows = tables(at, "Softmax of the logits")[0]
     powers = np.exp(np.array([2.0, 1.0, -1.0]) * factor)
-    assert [row[4] for row in rows] == [f"{p:.4f}" for p in powers / powers.sum()]
+    shown = [float(row[4]) for row in rows]
+    assert shown == pytest.approx(powers / powers.sum(), rel=5e-2, abs=5e-5)
+    assert all(0 < value < 1 for value in shown)
     assert [row[3] for row in rows] == [f"{p:.4f}" for p in softmax(np.array([2.0, 1.0, -1.0]))]
     assert f"= 1/{typed_vectors.short(1 / factor)}" in words(at)
 
@@ -266,8 +300,27 @@ def test_rmsnorm_of_3_and_4(artifacts):
     assert "[3, 4] becomes [0.8485, 1.1314]" in words(at)
     assert "(3² + 4²) / 2 = 12.5" in formula(at)
     assert "12.5 + 0.00001" in formula(at)
+    assert "the mean square becomes 0.9999992" in words(at)
     at.text_input("norm_x").set_value("0, 0").run()
     assert "[0, 0] becomes [0, 0]" in words(at)
+    assert "The vector stays 0" in words(at)
+    assert "mean square becomes" not in words(at)
+    at.text_input("norm_x").set_value("0.001, 0.001").run()
+    assert "the mean square becomes 0.0909" in words(at)
+
+
+@pytest.mark.parametrize(
+    ("logits", "shown"),
+    [
+        ("1, 0, -1", ["0.99995", "4.5e-05", "2.1e-09"]),
+        ("9, 0, -9", ["nearly 1", "8.2e-40", "6.7e-79"]),
+        ("200, 0, 0", ["nearly 1", "nearly 0", "nearly 0"]),
+    ],
+)
+def test_a_probability_is_never_rounded_to_0_or_1(artifacts, logits, shown):
+    at = open_page("parameters", box="softmax", logits=logits, scale="10")
+    assert [row[4] for row in tables(at, "Softmax of the logits")[0]] == shown
+    assert formula(at).endswith(f"= {shown[0]}")
 
 
 @pytest.mark.parametrize("box", [("dot product", "dot_a"), ("linear", "linear_w"),

@@ -52,7 +52,7 @@ def predictions(at) -> list[list[list[str]]]:
 
 
 def chips(at) -> list[list[tuple[str, str, str]]]:
-    """Return position, sign and id of the tokens of every text on the page."""
+    """Return position, token and id of the tokens of every text on the page."""
     lists = [e.proto.body for e in at.get("html") if 'class="wl-chips"' in e.proto.body]
     each = r"<small>(.*?)</small><b>(.*?)</b><span>(.*?)</span>"
     return [re.findall(each, body)[1:] for body in lists]
@@ -100,8 +100,31 @@ def test_beyond_the_context_nothing_is_trained_and_it_is_said(artifacts):
     assert "from position 8 on nothing is read, so a and the end are never predicted" in words(at)
     at.text_input("text").set_value("adamadam").run()
     assert "so the end is never predicted" in words(at)
+    assert "8 tokens between <BOS> and <BOS>: 8 of 9 predictions, as there are 8 positions" in (
+        words(at)
+    )
     at.text_input("text").set_value("adamada").run()
     assert "never predicted" not in words(at)
+    assert "7 tokens between <BOS> and <BOS>: 8 predictions, loss" in words(at)
+
+
+@pytest.mark.parametrize("name", ["adamada", "adamadam", "adamadama"])
+def test_which_end_is_cut_off_here_and_by_a_probe(artifacts, name):
+    read = tiny.LETTERS.probe(name, CONTEXT)
+    here, there = [tuple(["<BOS>", *name][:CONTEXT]), read.tokens]
+    said_so = "keep the last 8 tokens instead: there the beginning is cut off" in words(typed(name))
+    assert said_so == (here != there)
+
+
+def test_one_token_is_one(artifacts):
+    assert "1 token between <BOS> and <BOS>: 2 predictions, loss" in words(typed("a"))
+
+
+def test_what_stands_in_a_name_is_a_character_throughout(artifacts):
+    at = typed("Emma", own_name="-")
+    shown = re.sub(r"<style>.*?</style>", "", html(at), flags=re.DOTALL)
+    assert not re.search(r"\bsigns?\b", shown, re.IGNORECASE)
+    assert "character" in shown
 
 
 @pytest.mark.parametrize(
@@ -136,11 +159,14 @@ def test_why_it_is_refused_and_what_would_have_to_change(artifacts):
     assert f"{old:,} parameters become {old + 2 * width:,}" in text
     assert "no row to look up" in text
     # A word model beside it: it has <UNK>.
-    assert "attention_seed11 cuts it into words and signs, in lower case: 1 of them is" in text
+    assert (
+        "attention_seed11 cuts it into words and punctuation marks, in lower case: 1 of them is"
+        in text
+    )
     assert [label for _, label, _ in chips(at)[-1]] == ["&lt;BOS&gt;", "&lt;UNK&gt;", "&lt;EOS&gt;"]
 
 
-def test_a_list_with_the_sign_reads_it(open_folder, tmp_path):
+def test_a_list_with_the_character_reads_it(open_folder, tmp_path):
     signs = tiny.CharVocabulary.build(("mary-jane", "Emma"))
     made = tiny.char_checkpoint(vocab_size=len(signs))
     object.__setattr__(made, "vocabulary", signs)
@@ -148,14 +174,14 @@ def test_a_list_with_the_sign_reads_it(open_folder, tmp_path):
     open_folder(tmp_path / "artifacts")
     at = typed("mary")
     assert is_fine(at)
-    assert "holds every sign of mary-jane" in words(at)
+    assert "holds every character of mary-jane" in words(at)
 
 
 def test_the_bars_are_the_counts_and_mark_what_was_typed(artifacts):
     at = typed("emma", own_name="Nina")
     bars = specs(at)[0]["data"][0]
     counts = tiny.LETTERS.counts
-    assert bars["y"] == [counts.get(sign, 0) for sign in tiny.LETTERS.itos]
+    assert bars["y"] == [counts.get(token, 0) for token in tiny.LETTERS.itos]
     marked = {tiny.LETTERS.itos[i] for i, c in enumerate(bars["marker"]["color"]) if c == MARK}
     assert marked == {*"emma", *"ina", "<BOS>"}
     rows = tables(at, "The vocabulary")[0]
@@ -221,6 +247,6 @@ def test_the_code_gives_the_numbers_on_screen(artifacts, monkeypatch, capsys):
 
 
 def test_bars_of_a_vocabulary_without_counts():
-    drawn = figures.sign_bars(tokens.alphabet(tiny.CharVocabulary(tiny.LETTERS.itos, {})), set())
+    drawn = figures.token_bars(tokens.alphabet(tiny.CharVocabulary(tiny.LETTERS.itos, {})), set())
     assert set(drawn.spec["data"][0]["y"]) == {0}
     assert "no count" in drawn.spec["data"][0]["hovertext"][0]

@@ -12,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 
-from app import exports_gpt, figures, state, training_page, training_zeroing
+from app import exports_gpt, figures, state, training_page, training_past, training_zeroing
 from tests import tiny
 from tests.ui.test_pages import html, is_fine, offered, open_page, said, specs
 from wordlm_core import answers, checkpoint
@@ -115,8 +115,25 @@ def test_the_next_step_goes_on_from_the_updated_copy(artifacts):
     press(at, *STAGES)
     step = taken("eva", earlier=("anna",))
     assert f"eva costs {step.loss_after:.3f} nats" in plain(at)
-    began = f"{step.earlier[0]:.3f}"
-    assert f"has taken: 1. Loss when they began, the latest last: {began}" in plain(at)
+    assert f"after step 2 eva costs {step.loss_after:.3f}" in plain(at)
+    began = f"{step.earlier[0]:.3f} → {step.loss:.3f}"
+    assert f"has taken: 2. Loss when each began, the latest last: {began}." in plain(at)
+
+
+def test_adam_counts_its_own_steps(artifacts):
+    at = open_training()
+    press(at, *STAGES)
+    assert f"after step 1 anna costs {taken().loss_after:.3f}" in plain(at)
+    assert f"has taken: 1. Loss when each began: {taken().loss:.3f}." in plain(at)
+    assert "At Adam's first step" in plain(at).replace("&#x27;", "'")
+    press(at, "next_step")
+    assert "has taken: 1." in plain(at)
+    press(at, *STAGES)
+    assert "has taken: 2." in plain(at)
+    assert "first step" not in plain(at)
+    assert "step 2: m and v still hold the gradients of step 1." in plain(at)
+    press(at, "next_step", *STAGES)
+    assert "step 3: m and v still hold the gradients of steps 1 to 2." in plain(at)
 
 
 def test_another_text_begins_the_present_step_anew_and_keeps_the_steps(artifacts):
@@ -143,6 +160,23 @@ def test_another_start_begins_a_new_copy(folder, open_folder, tmp_path, change):
         at.selectbox("checkpoint").set_value(other).run()
     assert enabled(at) == ["forward"]
     assert "Step 1:" in plain(at)
+    what = "Another learning rate" if change == "rate" else "Another start"
+    assert f"{what} begins a new copy of the model. The one before, 1 step at a rate" in plain(at)
+    press(at, "forward")
+    assert "begins a new copy" not in plain(at)
+
+
+def test_a_copy_is_there_again_when_its_rate_is_chosen_again(artifacts):
+    at = open_training()
+    at.button_group("rate").set_value(0).run()
+    assert "begins a new copy" not in plain(at)  # there was nothing to lose
+    at.button_group("rate").set_value(2).run()
+    press(at, *STAGES)
+    at.button_group("rate").set_value(4).run()
+    assert "1 step at a rate of 0.01, is dropped when you press Forward" in plain(at)
+    at.button_group("rate").set_value(2).run()
+    assert "begins a new copy" not in plain(at)
+    assert f"costs {taken().loss_after:.3f} nats" in plain(at)
 
 
 def test_two_people_have_copies_of_their_own(artifacts):
@@ -168,6 +202,38 @@ def test_the_steps_end_with_a_disabled_button(artifacts, monkeypatch):
 
 
 # -- what is typed
+
+
+def test_a_text_longer_than_the_context_is_read_from_its_beginning_everywhere(
+    artifacts, monkeypatch, capsys, downloads
+):
+    long, other = "adamvera" + "n" * 30, "evannina" + "n" * 30  # the last tokens are the same
+    at = open_training(text=other)
+    press(at, "forward", "loss")
+    assert f"{taken(other).loss:.3f} nats" in plain(at)
+    at.text_input("text").set_value(long).run()
+    press(at, *STAGES)
+    step = taken(long)
+    assert taken(other).loss != step.loss
+    assert "on this page the first 8 tokens (<BOS> included) are read" in html_text(at)
+    reads = re.findall(r"<td[^>]*>\d · ([^<]*)</td>", html(at))
+    assert reads == ["&lt;BOS&gt;", *"adamver"]
+    assert f"costs {step.loss_after:.3f} nats" in plain(at)
+    rows = list(csv.DictReader(io.StringIO(downloads["training.csv"]())))
+    assert [float(row["prob_before"]) for row in rows] == [each.prob for each in step.forward]
+    press(at, "next_step")
+    second = taken(long, earlier=(long,))
+    press(at, *STAGES)
+    assert f"costs {second.loss_after:.3f} nats" in plain(at)
+    lines = next(code.value for code in at.code if "training_step" in code.value)
+    monkeypatch.chdir(artifacts.parent)
+    exec(lines, {})
+    said_first = capsys.readouterr().out
+    assert said_first.startswith(f"{second.loss} {second.uniform} {second.loss_after}")
+
+
+def html_text(at) -> str:
+    return plain(at).replace("&lt;", "<").replace("&gt;", ">")
 
 
 @pytest.mark.parametrize("text", ["a", "anna" * 30, "  eva  ", "emma"])
@@ -234,7 +300,67 @@ def test_a_known_floor_is_drawn_and_said(folder, open_folder, tmp_path):
     at = open_training()
     assert [s["y0"] for s in specs(at)[0]["layout"]["shapes"]][-1] == 0.75
     assert "by heart would cost 0.75 nats a token" in plain(at)
+    assert "counts every prediction alike" not in plain(at)
     assert "numbers have to do for 8 items, 20 steps have shown the model one" in plain(at)
+
+
+def test_the_curve_says_what_was_lost_before_training(artifacts):
+    curve, before = training_history.curve(CHAR), taken(label="step_0").loss
+    text = plain(open_training())
+    assert f"From {curve.losses[0]:.2f}, the first item" in text
+    assert f"Before training anna cost {before:.3f}" in text
+    assert f"alike costs {curve.uniform:.3f}" in text
+
+
+def through_of(*losses: float, steps=(0, 10, 20)) -> training_history.Through:
+    return training_history.Through(("a",), steps, np.array(losses), np.zeros((3, 1, 1, 1)))
+
+
+def curve_of(*losses: float) -> training_history.Curve:
+    stored = np.array(losses)
+    average = training_history.moving_average(stored)
+    return training_history.Curve(stored, average, float(stored.mean()), 3.0, None)
+
+
+FALLING, RISING = curve_of(*np.linspace(3, 2, 20)), curve_of(*np.linspace(2, 3, 20))
+
+
+@pytest.mark.parametrize(
+    ("curve", "losses", "rose"),
+    [
+        (FALLING, (3.0, 2.0, 2.5), True),
+        (FALLING, (3.0, 2.0, 2.05), False),
+        (FALLING, (3.0, 2.5, 2.0), False),
+        (FALLING, (2.0, 2.5, 3.0), False),
+        (RISING, (3.0, 2.0, 2.5), False),
+    ],
+)
+def test_a_rise_of_the_text_is_said_only_where_the_mean_falls(curve, losses, rose):
+    told = " ".join(training_past.beside(curve, through_of(*losses), "anna"))
+    assert f"Before training anna cost {losses[0]:.3f}" in told
+    assert ("After step 10 anna rose again, from 2.00 to 2.50" in told) is rose
+    if rose:
+        fell = f"from {curve.average[9]:.2f} to {curve.average[-1]:.2f}"
+        assert f"fell all the same, {fell}" in told
+
+
+def test_without_the_first_weights_nothing_is_said_of_them():
+    through = through_of(3.0, 2.5, 2.0, steps=(5, 10, 20))
+    assert training_past.beside(FALLING, through, "anna") == []
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"),
+    [
+        (0.784, "This model is 0.78 above."),
+        (0.004, "This model costs the same."),
+        (-1e-16, "This model costs the same."),
+        (-0.06, "The last steps cost 0.06 less"),
+    ],
+)
+def test_the_gap_to_the_floor_is_never_below_nothing(gap, told):
+    assert training_past.above(gap).startswith(told)
+    assert "-" not in training_past.above(gap)
 
 
 def test_a_very_long_curve_is_thinned_out():
@@ -336,7 +462,7 @@ def test_both_ways_are_drawn_and_said(artifacts):
     zeroed, kept = f"{result.zeroed[-1]:.2f} nats", f"{result.kept[-1]:.2f} nats"
     assert f"After 50 steps at a rate of 0.03 the list costs {zeroed} with" in plain(at)
     assert f"zeroing and {kept} without" in plain(at)
-    assert training_zeroing.verdict(result) in plain(at)
+    assert training_zeroing.verdict(result, 0.03) in plain(at)
 
 
 def test_nothing_is_trained_before_it_is_asked_for_and_a_result_stays(artifacts, monkeypatch):
@@ -376,10 +502,20 @@ def test_the_verdict_follows_the_numbers(worse):
     ends = np.array([3.0, 4.0]), np.array([3.0, 2.0])
     zeroed, kept = ends[::-1] if worse else ends
     norms = np.full(7, 2.0), np.full(7, 9.6)
-    told = training_zeroing.verdict(training_step.Zeroing((0, 7), zeroed, kept, *norms, 0.1))
+    result = training_step.Zeroing((0, 7), zeroed, kept, *norms, 0.1)
+    told = training_zeroing.verdict(result, 0.001)
     assert "at step 7 its gradient is 5 times as long" in told
     assert ("did no harm" in told) is not worse
     assert ("past the place" in told) is worse
+    assert ("Try a rate" in training_zeroing.verdict(result, 0.1)) is False
+
+
+def test_a_list_known_by_heart_gives_no_endless_number():
+    result = training_step.zeroing(CHAR.model, tiny.LETTERS, names=("a",), rate=0.1)
+    assert result.kept_norms[-1] > 1e6 * result.zeroed_norms[-1]
+    told = training_zeroing.verdict(result, 0.1)
+    assert "its gradient is more than a million times as long" in told
+    assert not re.search(r"\d{5}", told)
 
 
 # -- files

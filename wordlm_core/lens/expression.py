@@ -133,6 +133,13 @@ class ExpressionResult:
             grads[each.child] = each.after
         return tuple(grads)
 
+    def calls_over(self, step: int) -> int:
+        """Return how many calls are over after `step` passes; 0 in the middle of one."""
+        if not self.passes:
+            return self.calls
+        calls, begun = divmod(step * self.calls, len(self.passes))
+        return 0 if begun else calls
+
 
 def evaluate(text: str, letters: Mapping[str, Number], calls: int = 1) -> ExpressionResult:
     """Compute an expression and its gradients, and check each gradient by a nudge.
@@ -295,7 +302,12 @@ class _Builder:
                 )
             return self.value(left) ** exponent
         if not _has_letters(left):
-            return self.value(left).data ** self.value(right)
+            base = self.value(left).data
+            if base <= 0:
+                raise ConfigError(
+                    f"a number to the power of a letter has to be above 0, not {base:g}"
+                )
+            return base ** self.value(right)
         raise TextError(
             f"base and exponent at place {left.col_offset + 1} both hold a letter: write "
             "exp(b*log(a)) for a**b"

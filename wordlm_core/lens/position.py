@@ -1,7 +1,8 @@
 """One position: the forward pass of one token of microgpt, step by step.
 
-The steps carry the lines of a plain Python program that computes them, number by number. The
-lines are no decoration: with `HELPERS` before them they run, and the tests run them.
+The steps carry the lines of a plain Python program that computes them, number by number, under
+the names that a one-file microgpt uses. The lines are no decoration: with `HELPERS` before them
+they run, and the tests run them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +43,8 @@ def softmax(row):
     return [power / sum(powers) for power in powers]
 
 
-heads = [slice(i, i + d_head) for i in range(0, d_model, d_head)]
+starts = range(0, n_embd, head_dim)
+heads = [slice(h, h + head_dim) for h in starts]
 """
 
 
@@ -234,7 +236,8 @@ def lengths(config: MicroGPTConfig, position: int) -> tuple[Length, ...]:
 class _Line:
     """What a step is, its numbers apart; `{i}` stands for the layer.
 
-    `reads` are symbols: the latest steps that set them are meant.
+    `reads` are symbols: the latest steps that set them are meant. Where the line `sets_aside`,
+    the x before it goes on as `x_residual`.
     """
 
     name: str
@@ -245,21 +248,23 @@ class _Line:
     reads: tuple[str, ...] = ()
     aside: str = ""
     unit: str = ""
+    sets_aside: bool = False
 
 
-_RMSNORM = "scale = (dot(x, x) / len(x) + 1e-5) ** -0.5\n{out} = [scale * n for n in x]"
+_RMSNORM = "scale = (dot(x, x) / len(x) + 1e-5) ** -0.5\nx = [scale * n for n in x]"
+_NORMED_COPY = f"x_residual = x\n{_RMSNORM}"
 _CACHE = "keys[{i}], values[{i}]"
 _EMBEDDING = _Line(
     "token embedding",
-    "t",
-    "t = wte[token]",
+    "tok_emb",
+    "tok_emb = wte[token_id]",
     "Looks up the row of the token: the same row wherever the token stands.",
     ("d_model",),
 )
 _POSITION = _Line(
     "position embedding",
-    "p",
-    "p = wpe[place]",
+    "pos_emb",
+    "pos_emb = wpe[pos_id]",
     "Looks up the row of the place, because one layer of attention mixes what came before in "
     "whatever order it stood.",
     ("d_model",),
@@ -271,22 +276,22 @@ _POSITION_DEEP = replace(
 )
 _NO_POSITION = replace(
     _POSITION,
-    code="p = [0.0] * len(t)",
+    code="pos_emb = [0.0] * len(tok_emb)",
     why="Left out: this model was trained without positions, so its wpe is never added.",
 )
 _SUM = _Line(
     "sum",
     "x",
-    "x = add(t, p)",
+    "x = add(tok_emb, pos_emb)",
     "Puts what the token is and where it stands into one vector.",
     ("d_model",),
-    ("t", "p"),
+    ("tok_emb", "pos_emb"),
 )
 _NO_SUM = replace(_SUM, why="Adds zeros: without positions it holds what the token is alone.")
 _FIRST_RMSNORM = _Line(
     "rmsnorm",
     "x",
-    _RMSNORM.replace("{out}", "x"),
+    _RMSNORM,
     "Scales the vector so that the mean of its squares is 1: a size the layers can count on.",
     ("d_model",),
     ("x",),
@@ -295,36 +300,38 @@ _FIRST_RMSNORM = _Line(
 _ATTENTION = (
     _Line(
         "rmsnorm before attention",
-        "h",
-        _RMSNORM.replace("{out}", "h"),
-        "Hands attention a scaled copy; x itself stays as it is and is added to later.",
+        "x",
+        _NORMED_COPY,
+        "Hands attention a scaled copy; what x was is set aside as x_residual and added back "
+        "later.",
         ("d_model",),
         ("x",),
         "scale",
+        sets_aside=True,
     ),
     _Line(
         "query",
         "q",
-        "q = linear(h, wq[{i}])",
+        "q = linear(x, attn_wq[{i}])",
         "What this position asks of itself and of those before it; each head owns a part.",
         ("head", "d_head"),
-        ("h",),
+        ("x",),
     ),
     _Line(
         "key",
         "k",
-        "k = linear(h, wk[{i}])",
+        "k = linear(x, attn_wk[{i}])",
         "What this position can be found by when a query asks.",
         ("head", "d_head"),
-        ("h",),
+        ("x",),
     ),
     _Line(
         "value",
         "v",
-        "v = linear(h, wv[{i}])",
+        "v = linear(x, attn_wv[{i}])",
         "What this position hands over to those that look at it.",
         ("head", "d_head"),
-        ("h",),
+        ("x",),
     ),
     _Line(
         "KV cache",
@@ -337,8 +344,11 @@ _ATTENTION = (
     ),
     _Line(
         "scores",
-        "scores",
-        "scores = [[dot(q[s], k[s]) / d_head**0.5 for k in keys[{i}]] for s in heads]",
+        "attn_logits",
+        "attn_logits = [\n"
+        "    [dot(q[h], k[h]) / head_dim**0.5 for k in keys[{i}]]\n"
+        "    for h in heads\n"
+        "]",
         "Compares the query with every key in the cache, head by head; the root keeps the size "
         "of the scores apart from the width of a head.",
         ("head", "position"),
@@ -346,91 +356,94 @@ _ATTENTION = (
     ),
     _Line(
         "attention",
-        "shares",
-        "shares = [softmax(row) for row in scores]",
+        "attn_weights",
+        "attn_weights = [softmax(row) for row in attn_logits]",
         "Turns each head's scores into shares that add up to 1.",
         ("head", "position"),
-        ("scores",),
+        ("attn_logits",),
         unit="share",
     ),
     _Line(
         "head outputs",
-        "mixes",
-        "columns = [list(zip(*[v[s] for v in values[{i}]])) for s in heads]\n"
-        "mixes = [[dot(a, column) for column in part] for a, part in zip(shares, columns)]",
+        "head_out",
+        "head_out = []\n"
+        "for h, shares in zip(heads, attn_weights):\n"
+        "    columns = zip(*[v[h] for v in values[{i}]])\n"
+        "    head_out.append([dot(shares, c) for c in columns])",
         "Mixes the values by these shares: here, and only here, does something of other "
         "positions come in.",
         ("head", "d_head"),
-        ("shares", _CACHE),
+        ("attn_weights", _CACHE),
     ),
     _Line(
         "heads side by side",
-        "c",
-        "c = sum(mixes, [])",
+        "x_attn",
+        "x_attn = sum(head_out, [])",
         "Joins the heads' outputs to one vector; each head still has its own slots.",
         ("d_model",),
-        ("mixes",),
+        ("head_out",),
     ),
     _Line(
         "W_O",
-        "o",
-        "o = linear(c, wo[{i}])",
+        "x",
+        "x = linear(x_attn, attn_wo[{i}])",
         "Lets every head write into every slot of x, and not just into its own.",
         ("d_model",),
-        ("c",),
+        ("x_attn",),
     ),
     _Line(
         "residual after attention",
         "x",
-        "x = add(x, o)",
+        "x = add(x, x_residual)",
         "Adds what attention found to what was there: nothing is overwritten.",
         ("d_model",),
-        ("x", "o"),
+        ("x_residual", "x"),
     ),
 )
 _MLP = (
     _Line(
         "rmsnorm before the MLP",
-        "h",
-        _RMSNORM.replace("{out}", "h"),
+        "x",
+        _NORMED_COPY,
         "Hands the MLP a scaled copy, as before.",
         ("d_model",),
         ("x",),
         "scale",
+        sets_aside=True,
     ),
     _Line(
         "fc1",
-        "u",
-        "u = linear(h, fc1[{i}])",
+        "x",
+        "x = linear(x, mlp_fc1[{i}])",
         "Each hidden unit measures how far the vector goes in its own direction.",
         ("hidden",),
-        ("h",),
+        ("x",),
     ),
     _Line(
         "relu",
-        "r",
-        "r = [max(0.0, n) for n in u]",
+        "x",
+        "x = [max(0.0, n) for n in x]",
         "Sets what is below 0 to 0, so that each unit is on or off: without it fc1 and fc2 would "
         "be one matrix.",
         ("hidden",),
-        ("u",),
+        ("x",),
         "units on",
     ),
     _Line(
         "fc2",
-        "m",
-        "m = linear(r, fc2[{i}])",
+        "x",
+        "x = linear(x, mlp_fc2[{i}])",
         "Each unit that is on writes its own direction, as strongly as it is on.",
         ("d_model",),
-        ("r",),
+        ("x",),
     ),
     _Line(
         "residual after the MLP",
         "x",
-        "x = add(x, m)",
+        "x = add(x, x_residual)",
         "Adds what the MLP made of it; this x is what comes next.",
         ("d_model",),
-        ("x", "m"),
+        ("x_residual", "x"),
     ),
 )
 _AFTER = (
@@ -464,7 +477,7 @@ _AFTER = (
 _LOSS = _Line(
     "loss",
     "[loss]",
-    "loss = -log(probs[target])",
+    "loss = -log(probs[target_id])",
     "How surprised the model is by the token that follows: 0 if it was sure of it.",
     ("loss",),
     ("probs",),
@@ -540,6 +553,8 @@ def _steps(lines: Iterator[_Placed], numbers: Sequence[_Numbers]) -> tuple[Step,
     for (line, part, layer), found in zip(lines, numbers, strict=True):
         reads = tuple(latest[_filled(read, layer)] for read in line.reads)
         step = _step(line, part, layer, found, reads)
+        if line.sets_aside:
+            latest["x_residual"] = latest["x"]
         latest[step.symbol] = len(steps)
         steps.append(step)
     return tuple(steps)

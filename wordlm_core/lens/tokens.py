@@ -24,7 +24,7 @@ class Token:
 
     Attributes:
         position: From 0, the id that begins the document.
-        label: As it can be seen: white space has signs of its own.
+        label: As it can be seen: white space is made visible.
         id: In the vocabulary; None for a character that has none.
     """
 
@@ -93,7 +93,7 @@ class TokenTable:
 
 
 @dataclass(frozen=True)
-class Sign:
+class Row:
     """One row of a vocabulary.
 
     Attributes:
@@ -127,7 +127,7 @@ def read(vocabulary: Vocabulary, text: str, context_length: int) -> TokenTable:
     """
     strange = _strange(vocabulary, text)
     if strange:
-        inside = [(vocabulary.stoi.get(sign), sign) for sign in text.strip()]
+        inside = [(vocabulary.stoi.get(character), character) for character in text.strip()]
     else:
         inside = [(each, vocabulary.itos[each]) for each, _ in vocabulary.read(text)]
     first, last = vocabulary.bos_id, vocabulary.end_id
@@ -163,14 +163,14 @@ def losses(model: LanguageModel, table: TokenTable) -> Float[np.ndarray, " targe
     return loss_of(model.network, np.array(ids))
 
 
-def alphabet(vocabulary: Vocabulary) -> tuple[Sign, ...]:
+def alphabet(vocabulary: Vocabulary) -> tuple[Row, ...]:
     """Return every token with its id, its count in training, and its share of all counts."""
     total = sum(vocabulary.counts.get(token, 0) for token in vocabulary.itos)
-    rows: list[Sign] = []
+    rows: list[Row] = []
     for number, token in enumerate(vocabulary.itos):
         count = vocabulary.counts.get(token)
         share = None if count is None or total == 0 else count / total
-        rows.append(Sign(number, visible(token), count, share))
+        rows.append(Row(number, visible(token), count, share))
     return tuple(rows)
 
 
@@ -178,7 +178,7 @@ def _strange(vocabulary: Vocabulary, text: str) -> tuple[Strange, ...]:
     if vocabulary.unknown_id is not None:
         return ()
     return tuple(
-        Strange(place, visible(sign), next(iter(vocabulary.near(sign)), None))
-        for place, sign in enumerate(text.strip(), 1)
-        if sign not in vocabulary.stoi
+        Strange(place, visible(character), next(iter(vocabulary.near(character)), None))
+        for place, character in enumerate(text.strip(), 1)
+        if character not in vocabulary.stoi
     )
