@@ -5,6 +5,11 @@ BIN := .venv/bin
 # The matrices are small and many people share the machine: more threads only cost.
 export OMP_NUM_THREADS ?= 1
 
+PYTEST := $(BIN)/python -m pytest -q
+# One process a core; the browser has a server of its own and comes after.
+TOGETHER := -n auto --dist loadfile
+ONCE := tests/ui/test_figures.py tests/ui/test_settings.py "tests/ui/test_pages.py::test_an_empty_folder_teaches"
+
 .PHONY: help setup run test quick test-all check bench clean
 
 help:  ## list the targets
@@ -28,13 +33,15 @@ run: .venv/.run  ## start the app on PORT (default 8501)
 	@exec $(BIN)/python -m streamlit run app/main.py --server.port $(PORT)
 
 test: .venv/.dev browser  ## all tests but the slow ones
-	@$(BIN)/python -m pytest -q -m "not slow"
+	@$(PYTEST) $(TOGETHER) -m "not slow and not browser"
+	@$(PYTEST) -m "browser and not slow"
 
-quick: .venv/.dev  ## the 90-second part: no browser
-	@$(BIN)/python -m pytest -q -m "not slow and not browser"
+quick: .venv/.dev  ## the 90-second part: the library, and every page once
+	@$(PYTEST) $(TOGETHER) -m "not slow and not browser" tests/core tests/test_*.py $(ONCE)
 
 test-all: .venv/.dev browser  ## every test
-	@$(BIN)/python -m pytest -q
+	@$(PYTEST) $(TOGETHER) -m "not browser"
+	@$(PYTEST) -m browser
 
 check: .venv/.dev  ## lint, format, types, dead links
 	@$(BIN)/ruff check .

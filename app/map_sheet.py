@@ -58,8 +58,8 @@ SECTIONS = (
     Section(
         "Experiments",
         "How does the model make up a name, and how would you find out what a part is good for?",
-        "A token is drawn by its probability and fed back in until <BOS> comes; and to learn what a "
-        "part does, you predict, change that part alone, run, compare.",
+        "A token is drawn by its probability and fed back in until <BOS> comes; and to learn what "
+        "a part does, you predict, change that part alone, run, compare.",
     ),
     Section(
         "Check yourself",

@@ -99,7 +99,7 @@ def _about_shape(matrix: Matrix, given: str) -> str:
     try:
         shape = typed.shape(given)
     except TextError:
-        shape = ()
+        shape = tuple[int, ...]()
     if len(shape) != len(matrix.shape):
         return f"“{given.strip()}” is no shape: write rows x columns, such as 3 x 5."
     if shape == matrix.shape:

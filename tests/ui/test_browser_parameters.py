@@ -12,7 +12,7 @@ from wordlm_core.lens.parameters import inventory
 pytestmark = pytest.mark.browser
 
 
-def test_fill_in_check_pick_and_change(page, server):
+def test_fill_in_and_check_by_keyboard(page, server):
     visit(page, f"{server}/parameters")
     check = page.get_by_role("button", name="Check", exact=True)
     place = check.bounding_box()
@@ -37,6 +37,9 @@ def test_fill_in_check_pick_and_change(page, server):
     check.click()
     expect(table.locator("tr").last).to_contain_text("all parameters")
 
+
+def test_pick_a_matrix_and_change_a_box(page, server):
+    visit(page, f"{server}/parameters")
     title = figure(page, "mosaic_after_clicked").locator(".annotation-text", has_text="lm_head")
     title.wait_for()
     title.scroll_into_view_if_needed()
