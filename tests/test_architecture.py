@@ -46,6 +46,11 @@ def test_every_core_module_has_its_place_in_the_order():
     assert there == set(ORDER)
 
 
+def test_the_documents_tell_the_same_order():
+    text = " ".join((ROOT / "docs/architecture.md").read_text(encoding="utf-8").split())
+    assert f"`{', '.join(ORDER)}`" in text
+
+
 @pytest.mark.parametrize("path", modules("wordlm_core"), ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_core_imports_only_what_comes_earlier(path):
     assert not tops(path) & {"streamlit", "plotly", "pandas", "app", "pages"}
