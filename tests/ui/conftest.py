@@ -1,11 +1,13 @@
 """A folder of tiny checkpoints of every kind, for the app to open. Nothing is trained."""
 
+import contextlib
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,12 +84,26 @@ def artifacts(folder, open_folder) -> Path:
 
 @pytest.fixture(scope="session")
 def server(folder):
-    """The address of a running app."""
+    """The address of a running app that opens the tiny checkpoints."""
+    with serving(folder) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def real_server():
+    """The address of a running app that opens the committed checkpoints."""
+    with serving(ROOT / "artifacts") as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving(artifacts: Path) -> Generator[str]:
+    """Run the app on a folder of checkpoints; give its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    environment = {**os.environ, "WORDLM_ARTIFACTS": str(folder), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "WORDLM_ARTIFACTS": str(artifacts), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
     with subprocess.Popen(
