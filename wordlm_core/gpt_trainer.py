@@ -25,6 +25,7 @@ from wordlm_core.training import (
     NonFiniteLossError,
     Progress,
     TrainConfig,
+    drive,
     model_config,
     owner,
     read_state,
@@ -35,7 +36,6 @@ SNAPSHOTS = 100
 MEAN_OVER = 200
 BETA1, BETA2, EPSILON = 0.85, 0.99, 1e-8
 _MAX_FLOAT16 = float(np.finfo(np.float16).max)
-_SAVE_SECONDS = 30.0
 
 
 @dataclass
@@ -166,20 +166,16 @@ class GPTTrainer:
         Raises:
             NonFiniteLossError: Training diverged; `losses` holds the curve up to there.
         """
-        saved_at = time.monotonic()
-        while self.step < self.config.steps:
-            if should_stop():
-                if save_to:
-                    self.save(save_to)
-                return False
-            started = time.perf_counter()
-            self.one_step()
-            self._seconds += time.perf_counter() - started
-            report(self._progress())
-            if save_to and time.monotonic() - saved_at > _SAVE_SECONDS:
-                self.save(save_to)
-                saved_at = time.monotonic()
-        return True
+        return drive(self, report, should_stop, save_to)
+
+    def advance(self) -> Progress:
+        """Take one step; see `one_step`."""
+        started = time.perf_counter()
+        self.one_step()
+        self._seconds += time.perf_counter() - started
+        return Progress(
+            self.step, self.config.steps, self.losses[-1], None, self._tokens_seen, self._seconds
+        )
 
     def one_step(self) -> None:
         """Read one document, and move all weights once.
@@ -200,11 +196,6 @@ class GPTTrainer:
             self._store()
         elif self.step == self.config.steps:
             self._require_storable()
-
-    def _progress(self) -> Progress:
-        return Progress(
-            self.step, self.config.steps, self.losses[-1], None, self._tokens_seen, self._seconds
-        )
 
     def _store(self) -> None:
         self._require_storable()

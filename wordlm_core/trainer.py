@@ -28,6 +28,7 @@ from wordlm_core.training import (
     NonFiniteLossError,
     Progress,
     TrainConfig,
+    drive,
     finite,
     model_config,
     owner,
@@ -40,7 +41,6 @@ from wordlm_core.windows import Dataset, Windows
 VALIDATION_WINDOWS = 20_000
 EVALUATIONS = 8
 _SEED_OFFSET_OF_BATCHES = 10_000
-_SAVE_SECONDS = 30.0
 _MAX_FLOAT16 = float(np.finfo(np.float16).max)
 
 
@@ -111,31 +111,18 @@ class Trainer:
             NonFiniteLossError: The loss became NaN or infinite; the state on disk is the last
                 finite one.
         """
-        state, saved_at = self._state, time.monotonic()
-        while state.step < self.config.steps:
-            if should_stop():
-                if save_to:
-                    self.save(save_to)
-                return False
-            started = time.perf_counter()
-            loss = self._one_step()
-            validation = self._evaluate_if_due()
-            state.seconds += time.perf_counter() - started
-            report(
-                Progress(
-                    state.step,
-                    self.config.steps,
-                    loss,
-                    validation,
-                    state.tokens_seen,
-                    state.seconds,
-                )
-            )
-            due = validation is not None or time.monotonic() - saved_at > _SAVE_SECONDS
-            if save_to and due:
-                self.save(save_to)
-                saved_at = time.monotonic()
-        return True
+        return drive(self, report, should_stop, save_to)
+
+    def advance(self) -> Progress:
+        """Take one step, and evaluate where it is due."""
+        state = self._state
+        started = time.perf_counter()
+        loss = self._one_step()
+        validation = self._evaluate_if_due()
+        state.seconds += time.perf_counter() - started
+        return Progress(
+            state.step, self.config.steps, loss, validation, state.tokens_seen, state.seconds
+        )
 
     def _one_step(self) -> float:
         state, train = self._state, self.data.splits["train"]

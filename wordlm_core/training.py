@@ -4,6 +4,7 @@ The trainers are `trainer` (word models, torch) and `gpt_trainer` (microgpt, Num
 """
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,6 +19,7 @@ from wordlm_core.models.base import check_sizes
 
 # The history of a checkpoint must stay well below what its reader accepts.
 MAX_HISTORY_BYTES = 60 * 2**20
+_SAVE_SECONDS = 30.0
 _MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
 _MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
 
@@ -127,6 +129,14 @@ class Training(Protocol):
         """Return how many steps are done."""
         ...
 
+    def advance(self) -> Progress:
+        """Take one step."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the whole state; the file is replaced in one move."""
+        ...
+
     def run(
         self,
         *,
@@ -140,6 +150,36 @@ class Training(Protocol):
     def checkpoint(self, *, test: bool = True) -> Checkpoint:
         """Return the weights to keep, as a checkpoint."""
         ...
+
+
+def drive(
+    training: Training,
+    report: Callable[[Progress], None],
+    should_stop: Callable[[], bool],
+    save_to: Path | None,
+) -> bool:
+    """Train to the end; return False if `should_stop` ended it early.
+
+    Args:
+        training: What takes the steps.
+        report: Called after every step.
+        should_stop: Asked before every step.
+        save_to: Where to keep the state for resuming, written on a stop, at every evaluation
+            and every half minute between.
+    """
+    saved_at = time.monotonic()
+    while training.step < training.config.steps:
+        if should_stop():
+            if save_to:
+                training.save(save_to)
+            return False
+        progress = training.advance()
+        report(progress)
+        evaluated = progress.validation_loss is not None
+        if save_to and (evaluated or time.monotonic() - saved_at > _SAVE_SECONDS):
+            training.save(save_to)
+            saved_at = time.monotonic()
+    return True
 
 
 def model_config(config: TrainConfig, vocab_size: int) -> Any:

@@ -80,7 +80,6 @@ class Vocabulary:
         counts: How often each token stands in the training documents.
         tokenizer: What a token is: `word` or `char`.
         unit: The same for people.
-        item: What a document is, for people.
         bos_id: Begins a document.
         end_id: Ends one.
         unknown_id: Stands for what is not in the vocabulary, or None where nothing does.
@@ -93,7 +92,6 @@ class Vocabulary:
 
     tokenizer: ClassVar[str]
     unit: ClassVar[str]
-    item: ClassVar[str]
 
     def __post_init__(self) -> None:
         """Refuse a list that could give two ids to one token, or none to a special."""
@@ -260,7 +258,7 @@ class WordVocabulary(Vocabulary):
     `counts` of `<UNK>` says how many tokens were left out.
     """
 
-    tokenizer, unit, item = "word", "word", "story"
+    tokenizer, unit = "word", "word"
 
     @property
     def bos_id(self) -> int:
@@ -369,7 +367,7 @@ class CharVocabulary(Vocabulary):
     text that holds one cannot be read.
     """
 
-    tokenizer, unit, item = "char", "character", "item"
+    tokenizer, unit = "char", "character"
 
     @classmethod
     def build(cls, documents: Iterable[str]) -> "CharVocabulary":
