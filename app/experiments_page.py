@@ -1,6 +1,5 @@
 """What the Experiments page shows of its runs: curves, samples, explanations, the table."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -149,7 +148,7 @@ def table(finished: Sequence[Run], told: Mapping[int, str]) -> None:
     with st.container(key="runs_table"):
         layout.table(heads, rows, words=(0, 3, 4, 7, 8, 9), label="All runs")
     _sign()  # it may have been typed on another page
-    signed, today = state.value(_SIGNED, {}), _today()
+    signed, today = state.value(_SIGNED, {}), state.today()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
             "Name on the report",
@@ -214,12 +213,6 @@ def _sign() -> None:
     """Note the typed name; in a dictionary of its own, as with the explanations."""
     state.put(_SIGNED, state.value(_SIGNED, {}))
     state.value(_SIGNED, {})["name"] = (state.value(_NAME, "") or "")[:LONGEST_NAME]
-
-
-def _today() -> str:
-    """Return the date where the person is, as far as the browser says where."""
-    behind = datetime.timedelta(minutes=st.context.timezone_offset or 0)
-    return (datetime.datetime.now(datetime.UTC) - behind).date().isoformat()
 
 
 def _remove(gone: Run) -> None:

@@ -3,7 +3,6 @@
 Answers stay in the session of the browser tab: they are on no disk and in no link.
 """
 
-import datetime
 import html
 import random
 from collections.abc import Callable, Sequence
@@ -156,7 +155,7 @@ def aloud_marks(place: str) -> dict[str, int]:
 def card(of: Checkpoint, number: int, asked: Sequence[Question]) -> Card:
     """Show the score by topic and return it as a card, named by the person."""
     place = place_of(of, number)
-    found = Card("", _today(), number, of.name, asked, answers(place), aloud_marks(place))
+    found = Card("", state.today(), number, of.name, asked, answers(place), aloud_marks(place))
     layout.section("Your score", "First answers count. Marks are your own.")
     rows = [
         [topic, Bar(right, score.share), marks]
@@ -364,9 +363,3 @@ def _key(question: Question, place: str) -> str:
 
 def _all(name: str) -> dict[tuple[str, str], Any]:
     return state.value(name, {})
-
-
-def _today() -> str:
-    """Return the date where the person is, as far as the browser says where."""
-    behind = datetime.timedelta(minutes=st.context.timezone_offset or 0)
-    return (datetime.datetime.now(datetime.UTC) - behind).date().isoformat()

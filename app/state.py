@@ -6,6 +6,7 @@ Every widget of a page is bound to the address, which Streamlit then keeps in st
 opens the same view, and the values follow from page to page.
 """
 
+import datetime
 import gc
 import json
 import os
@@ -363,6 +364,12 @@ def begin_page(title: str, question: str) -> None:
 def page() -> Page:
     """Return the page that is being drawn."""
     return cast("Page", st.session_state[_PAGE])
+
+
+def today() -> str:
+    """Return the date where the person is, as far as the browser says where."""
+    behind = datetime.timedelta(minutes=st.context.timezone_offset or 0)
+    return (datetime.datetime.now(datetime.UTC) - behind).date().isoformat()
 
 
 def link() -> str:
