@@ -16,6 +16,10 @@ COPY pages pages
 COPY artifacts artifacts
 
 ENV OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# Jobs and uploads: a volume, so that they outlive the container.
+RUN mkdir /srv/runs && chown lab:lab /srv/runs
+ENV WORDLM_RUNS=/srv/runs
+VOLUME /srv/runs
 USER lab
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \

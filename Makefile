@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q
 TOGETHER := -n auto --dist loadfile
 ONCE := tests/ui/test_figures.py tests/ui/test_settings.py "tests/ui/test_pages.py::test_an_empty_folder_teaches"
 
-.PHONY: help setup run test quick test-all check bench clean
+.PHONY: help setup run test quick test-all chaos check bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -32,16 +32,20 @@ setup: .venv/.run  ## make .venv with what the app needs
 run: .venv/.run  ## start the app on PORT (default 8501)
 	@exec $(BIN)/python -m streamlit run app/main.py --server.port $(PORT)
 
-test: .venv/.dev browser  ## all tests but the slow ones
-	@$(PYTEST) $(TOGETHER) -m "not slow and not browser"
+test: .venv/.dev browser  ## all tests but the slow ones and the chaos
+	@$(PYTEST) $(TOGETHER) -m "not slow and not browser and not chaos"
 	@$(PYTEST) -m "browser and not slow"
 
 quick: .venv/.dev  ## the 90-second part: the library, and every page once
 	@$(PYTEST) $(TOGETHER) -m "not slow and not browser" tests/core tests/test_*.py $(ONCE)
 
 test-all: .venv/.dev browser  ## every test
-	@$(PYTEST) $(TOGETHER) -m "not browser"
+	@$(PYTEST) $(TOGETHER) -m "not browser and not chaos"
 	@$(PYTEST) -m browser
+	@$(MAKE) --no-print-directory chaos
+
+chaos: .venv/.dev  ## kill, race and fill: jobs on one machine and on several
+	@$(PYTEST) -m chaos
 
 check: .venv/.dev  ## lint, format, types, dead links
 	@$(BIN)/ruff check .
@@ -55,6 +59,7 @@ bench: .venv/.dev  ## measure the speed claims, as ratios in one run
 	@PYTHONPATH=. $(BIN)/python bench/microgpt.py
 	@PYTHONPATH=. $(BIN)/python bench/app_start.py
 	@PYTHONPATH=. $(BIN)/python bench/pages.py
+	@PYTHONPATH=. $(BIN)/python bench/workers.py
 
 .PHONY: browser
 browser:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import streamlit as st
 
-from app import layout, settings, state
+from app import layout, settings, shelf, state
 from app.figures import Panel
 from app.results import Shuffled
 from app.state import View
@@ -41,24 +41,27 @@ _BY_UNKNOWN, _BY_OTHER, _DELETED = "`<UNK>`", "another {unit}", "deleted"
 
 
 def checkpoint(family: str | None = None) -> Checkpoint:
-    """Pick a checkpoint of the artifacts folder.
+    """Pick a checkpoint: an artifact, a run or an upload; only the chosen one is opened.
 
     Args:
         family: Offer only this family's.
 
     Raises:
-        CheckpointError: There is none.
+        CheckpointError: There is none, or the chosen one cannot be opened.
     """
-    loaded = _of_family(family)
-    if not loaded:
+    offered = shelf.entries("checkpoint", family)
+    if not offered:
         what, options = ("checkpoint", "") if family is None else (family, f" --family {family}")
         raise CheckpointError(
-            f"there is no {what} to open yet: train one with python -m wordlm_core train"
-            f"{options}, or put .npz files into the artifacts folder; Overview lists what it holds"
+            f"there is no {what} to open yet: train one on the page New run or with "
+            f"python -m wordlm_core train{options}, or put .npz files into the artifacts folder; "
+            "Overview lists what it holds"
         )
-    names = [entry.name for entry in loaded]
-    default = loaded.index(best_checkpoint(family))
-    return loaded[choose(st.selectbox, "Checkpoint", "checkpoint", names, default, by_label=True)]
+    names = [entry.label for entry in offered]
+    artifacts = _of_family(family)
+    default = names.index(min(artifacts, key=_plainness).name) if artifacts else 0
+    chosen = choose(st.selectbox, "Checkpoint", "checkpoint", names, default, by_label=True)
+    return offered[chosen].open()
 
 
 def best_checkpoint(family: str | None = None) -> Checkpoint:
@@ -286,18 +289,18 @@ def other(of: View, places: Sequence[Any]) -> tuple[View, int, int] | None:
         of: The first view.
         places: Three columns for the controls.
     """
-    loaded = [
-        candidate
-        for candidate in state.library().checkpoints.values()
-        if candidate.model.n_head > 0 and candidate.vocabulary.tokenizer == of.vocabulary.tokenizer
+    offered = [
+        entry
+        for entry in shelf.entries("other")
+        if entry.heads > 0 and entry.tokenizer == of.vocabulary.tokenizer
     ]
     with places[0]:
-        names = ["nothing", *(entry.name for entry in loaded)]
+        names = ["nothing", *(entry.label for entry in offered)]
         chosen = choose(st.selectbox, "Compare with", "other", names)
     if chosen == 0:
         return None
     with places[1]:
-        second = loaded[chosen - 1]
+        second = offered[chosen - 1].open()
         view = _same_text(of, second, step(second, second=True))
     with places[2]:
         return view, *head(view, second=True)
@@ -441,9 +444,8 @@ def seed(result: AblationResult) -> int | None:
 
 def quoted(of: View) -> dict[str, Any]:
     """Return what the lines of "Show the code" need to open the same view."""
-    folder = settings.current().artifacts.name
     return {
-        "path": f"{folder}/{of.checkpoint.name}.npz",
+        "path": shelf.path_of(of.checkpoint),
         "step": of.step,
         "text": as_typed(of.vocabulary, of.probe),
     }

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # Streamlit puts only this script's own folder there.
     sys.path.insert(0, str(ROOT))
 
-from app import layout, state  # noqa: E402 (after the path is set)
+from app import layout, person, state  # noqa: E402 (after the path is set)
 from app.layout import Kind  # noqa: E402
 from wordlm_core.errors import WordLMError  # noqa: E402
 
@@ -182,6 +182,22 @@ PAGES = (
         "What can you compute, predict and explain?",
         "descriptive",
     ),
+    Page(
+        "Train",
+        "New run",
+        "new_run",
+        "90_new_run.py",
+        ":material/add_circle:",
+        "What is trained, how long does it take, and how good can it get?",
+    ),
+    Page(
+        "Train",
+        "Runs",
+        "runs",
+        "91_runs.py",
+        ":material/monitoring:",
+        "Which runs wait, train or are done, and how does their loss go?",
+    ),
 )
 
 
@@ -241,6 +257,8 @@ def run() -> None:
     st.set_page_config("WordLM Lab", str(Path(__file__).parent / "icon.svg"), "wide", 230)
     chosen = st.navigation(_menu())
     layout.shell()
+    if person.exchanged():
+        return
     show(next(page for page in PAGES if page.title == chosen.title))
 
 

@@ -9,19 +9,26 @@ opens the same view, and the values follow from page to page.
 import datetime
 import gc
 import json
+import logging
 import os
+import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
-from uuid import uuid4
 
 import streamlit as st
 
 from app import settings, summary
 from app.figures import Figure
+from app.jobs.bounds import Limits
+from app.jobs.keeper import Keeper
 from app.jobs.pool import Pool
+from app.jobs.store import Store
+from app.jobs.uploads import Uploads
 from wordlm_core import checkpoint
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError
@@ -37,7 +44,14 @@ Signature = tuple[tuple[str, int, int], ...]
 # A result of a full window is about 1 MB, a model at an earlier step 5 to 9 MB.
 _RESULTS, _MODELS = 64, 12
 _CHOICES, _SHOWN, _PAGE, _LENT = "_choices", "_shown", "_page", "_lent"
-_PERSON = "_person"
+_PERSON, _KEPT, _INSTRUCTOR = "_person", "_person_kept", "_instructor"
+COOKIE, RECOVERY = "wordlm_person", "me"
+NOT_KEPT = "none"
+_CODE = re.compile("[0-9a-f]{32}")
+_PLAN_IDLE_SECONDS = 60.0
+# Checkpoints of runs and uploads that stay open: many small ones, a few large ones.
+_SMALL_BYTES, _SMALL, _LARGE = 4 * 2**20, 48, 6
+_log = logging.getLogger("wordlm.jobs")
 
 
 # -- what all sessions share
@@ -137,6 +151,83 @@ def tables(of: Sequence[Checkpoint], function: Callable[..., T], *args: Any, **o
 def quick_pool() -> Pool:
     """Return the server's processes for quick experiments; they start at the first request."""
     return Pool(settings.current().quick_workers)
+
+
+@st.cache_resource(show_spinner=False, on_release=Pool.close)
+def plan_pool() -> Pool:
+    """Return the process that measures plans; it ends soon, for it has torch in memory."""
+    return Pool(1, idle=_PLAN_IDLE_SECONDS)
+
+
+def store() -> Store:
+    """Return the server's jobs."""
+    asked = settings.current()
+    return _store(asked.runs_folder, asked.limits)
+
+
+def uploads() -> Uploads:
+    """Return the server's uploads."""
+    asked = settings.current()
+    return _uploads(asked.runs_folder, asked.limits)
+
+
+def wake(*, now: bool = False) -> None:
+    """See to it that the server's jobs are carried on; `now` after a job has been taken."""
+    keeper = _keeper(str(settings.current().runs_folder))
+    if now:
+        keeper.wake()
+
+
+def opened(path: Path, label: str) -> Checkpoint:
+    """Return the checkpoint of a run or an upload as the file is now; only a few stay open.
+
+    Args:
+        path: The file, which a training may replace at any moment.
+        label: What people call it.
+
+    Raises:
+        CheckpointError: It is gone or not readable.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {label} is no longer there: pick another") from error
+    read = _opened_small if found.st_size <= _SMALL_BYTES else _opened_large
+    try:
+        return read(str(path), label, found.st_mtime_ns, found.st_size)
+    except CheckpointError as error:
+        raise CheckpointError(f"checkpoint {label} cannot be opened: {error}") from error
+
+
+@st.cache_resource(max_entries=_SMALL, show_spinner=False)
+def _opened_small(path: str, label: str, changed: int, size: int) -> Checkpoint:
+    del changed, size  # parts of the key: a file that was replaced is another one
+    return checkpoint.load(Path(path), name=label)
+
+
+@st.cache_resource(max_entries=_LARGE, show_spinner="Opening the checkpoint")
+def _opened_large(path: str, label: str, changed: int, size: int) -> Checkpoint:
+    del changed, size
+    return checkpoint.load(Path(path), name=label)
+
+
+# Asked for several times a rerun; a second one, made at the same moment, would do no harm.
+@lru_cache(maxsize=4)
+def _store(root: Path, limits: Limits) -> Store:
+    return Store(root, limits)
+
+
+@lru_cache(maxsize=4)
+def _uploads(root: Path, limits: Limits) -> Uploads:
+    return Uploads(root, limits)
+
+
+@st.cache_resource(show_spinner=False, on_release=Keeper.close)
+def _keeper(root: str) -> Keeper:
+    started = Keeper(store())
+    started.start()
+    _log.info("looking after the jobs of %s", root)
+    return started
 
 
 @st.cache_resource(max_entries=1, show_spinner="Opening the checkpoints")
@@ -317,8 +408,77 @@ def turn(key: str, reader: str, otherwise: str) -> None:
 
 
 def person() -> str:
-    """Return a name for whoever has this session, the same until it ends."""
-    return cast("str", st.session_state.setdefault(_PERSON, uuid4().hex))
+    """Return the code of whoever has this session: the cookie's, or one until the session ends."""
+    if _PERSON not in st.session_state:
+        cookie = str(st.context.cookies.get(COOKIE, ""))
+        if is_code(cookie):
+            st.session_state[_KEPT] = cookie
+        st.session_state[_PERSON] = cookie if is_code(cookie) else secrets.token_hex(16)
+    return cast("str", st.session_state[_PERSON])
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text has the form of a person's code."""
+    return _CODE.fullmatch(text) is not None
+
+
+def adopt(code: str) -> bool:
+    """Let the session be of the person with this code; False for what is no code."""
+    if not is_code(code):
+        return False
+    st.session_state[_PERSON] = code
+    return True
+
+
+def kept() -> str:
+    """Return the code that the browser keeps, `NOT_KEPT` where it keeps none, "" if unknown."""
+    return cast("str", st.session_state.get(_KEPT, ""))
+
+
+def note_kept(component: str) -> None:
+    """Take over what the component says the browser keeps (a callback)."""
+    answer = str(st.session_state[component].get("kept") or "")
+    if answer == NOT_KEPT or adopt(answer):
+        st.session_state[_KEPT] = answer
+
+
+def asked_person() -> str | None:
+    """Return the code of a recovery link that was opened, if this is one."""
+    return st.query_params.get(RECOVERY)
+
+
+def forget_link() -> None:
+    """Drop a recovery link's code from the address, which the browser has done already.
+
+    In this order, because Streamlit would put another address into the browser's history and
+    leave the one with the code behind it.
+    """
+    st.query_params.pop(RECOVERY, None)
+
+
+def recovery_link() -> str:
+    """Return the link that makes another browser this person's."""
+    return f"{st.context.url or '/'}?{urlencode({RECOVERY: person()})}"
+
+
+def is_instructor() -> bool:
+    """Return whether this session has shown the passcode."""
+    return bool(st.session_state.get(_INSTRUCTOR, False))
+
+
+def instruct(on: bool) -> None:
+    """Begin or end the instructor's view of this session (also as a callback)."""
+    st.session_state[_INSTRUCTOR] = on
+
+
+def named(key: str) -> frozenset[str]:
+    """Return the labels that the address or the last page says a choice stands at."""
+    last = _choices().get(key)
+    label = last.labels[last.value : last.value + 1] if last is not None else ()
+    several = st.session_state.get(key)
+    return frozenset(
+        (*st.query_params.get_all(key), *label, *(several if isinstance(several, list) else ()))
+    )
 
 
 def copy_point(chart: str, field: str, target: str) -> None:
@@ -349,7 +509,7 @@ def copy_label(chart: str, target: str) -> None:
         st.session_state[target] = carried[0] if isinstance(carried, list) else carried
 
 
-def keep(key: str, options: Sequence[int]) -> None:
+def keep(key: str, options: Sequence[int | str]) -> None:
     """Drop from a choice of several what is no longer among its options."""
     if key in st.session_state:
         st.session_state[key] = [each for each in st.session_state[key] if each in options]
@@ -359,6 +519,7 @@ def begin_page(title: str, question: str) -> None:
     """Start the list of what the page shows: links and downloads hold that and nothing else."""
     st.session_state[_SHOWN] = {}
     st.session_state[_PAGE] = Page(title, question)
+    wake()
 
 
 def page() -> Page:

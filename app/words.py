@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import controls, layout, settings, state
+from app import controls, layout, shelf, state
 from app.figures import Near
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import TextError
@@ -30,30 +30,27 @@ _LONGEST, _TYPED, _NAMED = 60, 300, 6
 
 def together(first: Checkpoint) -> list[Checkpoint]:
     """Pick checkpoints to look at together with the first one."""
-    loaded = list(state.library().checkpoints.values())
     # Other tokens or another width share no map with the first.
-    others = [
-        index
-        for index, entry in enumerate(loaded)
-        if entry is not first
-        and entry.vocabulary.tokenizer == first.vocabulary.tokenizer
-        and entry.model.config.d_model == first.model.config.d_model
-    ]
-    if not others:
+    offered = {
+        entry.label: entry
+        for entry in shelf.entries("also")
+        if entry.label != first.name
+        and entry.tokenizer == first.vocabulary.tokenizer
+        and entry.width == first.model.config.d_model
+    }
+    if not offered:
         return [first]
-    state.keep("also", others)
-    names = [entry.name for entry in loaded]
+    state.keep("also", list(offered))
     chosen = st.multiselect(
         "Together with",
-        others,
-        format_func=names.__getitem__,
+        list(offered),
         key="also",
         bind="query-params",
         persist_state="session",
         placeholder="nothing",
     )
-    state.remember_text("also", [names[index] for index in chosen])
-    return [first, *(loaded[index] for index in chosen)]
+    state.remember_text("also", chosen)
+    return [first, *(offered[label].open() for label in chosen)]
 
 
 def one(of: Checkpoint) -> int:
@@ -133,8 +130,7 @@ def near(of: Checkpoint, step: str | None, word_id: int, top: int) -> list[Near]
 
 def paths(of: Sequence[Checkpoint]) -> list[str]:
     """Return where the lines of "Show the code" find the same checkpoints."""
-    folder = settings.current().artifacts.name
-    return [f"{folder}/{each.name}.npz" for each in of]
+    return [shelf.path_of(each) for each in of]
 
 
 # -- parts

@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = (
     "errors", "typed", "autograd", "scalar_gpt",
     "files", "text", "vocabulary", "corpora", "windows", "items", "models", "checkpoint",
-    "packing", "training", "trainer", "gpt_trainer", "lens", "quiz", "experiment", "benchmark",
-    "answers", "tables", "commands", "commands_gpt", "__main__",
+    "packing", "training", "trainer", "gpt_trainer", "trainers", "planning", "lens", "quiz",
+    "experiment", "benchmark", "answers", "tables", "console", "options", "commands",
+    "commands_gpt", "__main__",
 )  # fmt: skip
 
 
@@ -94,10 +95,11 @@ def test_nobody_blinds_the_shape_checks():
             assert "__future__.annotations" not in imports(path), path
 
 
-def test_looking_at_a_model_loads_no_torch():
+def test_only_training_loads_torch():
     code = (
         "import sys, wordlm_core.checkpoint, wordlm_core.models as m; m.families(); "
         "import wordlm_core.lens.ablation, wordlm_core.lens.sampling; "
+        "import wordlm_core.planning, wordlm_core.benchmark, wordlm_core.commands; "
         "raise SystemExit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -13,13 +13,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from wordlm_core import checkpoint, models
+from wordlm_core import checkpoint, models, trainers
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import CheckpointError, ConfigError
 from wordlm_core.files import replacing
-from wordlm_core.trainer import EVALUATIONS, VALIDATION_WINDOWS, Trainer
-from wordlm_core.training import Progress, TrainConfig, model_config, resume_path
+from wordlm_core.training import (
+    EVALUATIONS,
+    VALIDATION_WINDOWS,
+    Progress,
+    TrainConfig,
+    model_config,
+    resume_path,
+)
 from wordlm_core.windows import SPLIT_SEED, Dataset, prepare
 
 HEADS = {"mlp": 0, "attention": 1, "multihead": 4}
@@ -125,7 +131,7 @@ def _train(
     should_stop: Callable[[], bool],
 ) -> Checkpoint:
     state = resume_path(path)
-    trainer = Trainer(config, data, resume=state if state.exists() else None)
+    trainer = trainers.build(config, data, state if state.exists() else None)
     if not trainer.run(report=report, should_stop=should_stop, save_to=state):
         raise KeyboardInterrupt(f"stopped at step {trainer.step} of {path.name}: call it again")
     checkpoint.save(trainer.checkpoint(), path)

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from wordlm_core import answers, checkpoint, corpora, gpt_trainer
+from wordlm_core import answers, benchmark, checkpoint, corpora, gpt_trainer, trainers
 from wordlm_core.answers import Answer
 from wordlm_core.checkpoint import Checkpoint
 from wordlm_core.errors import CheckpointError, ConfigError, TextError
-from wordlm_core.items import prepare_items
 from wordlm_core.lens import (
     ablation,
     attention,
@@ -41,7 +40,6 @@ from wordlm_core.training import (
     NonFiniteLossError,
     Progress,
     TrainConfig,
-    Training,
     perplexity,
     resume_path,
 )
@@ -294,7 +292,7 @@ def train(args: argparse.Namespace) -> Answer:
     # os.path: unlike Path.is_dir, it calls a name that is too long just absent.
     if out.suffix != ".npz" or os.path.isdir(out):
         raise ConfigError(f"--out must be a file that ends in .npz, not {out.name[:80]!r}")
-    config = _one_config(args)
+    config = one_config(args)
     state = resume_path(out)
     if len(os.fsencode(state.name)) > _MAX_NAME:
         raise ConfigError("the name of --out is too long for a file beside it that ends in .tmp")
@@ -305,7 +303,8 @@ def train(args: argparse.Namespace) -> Answer:
             f"{state.name} holds a training that was stopped: --resume goes on with it, or remove "
             "that file"
         )
-    trainer = _trainer(config, _corpus(args), state if args.resume else None)
+    data = trainers.prepared(config, _corpus(args))
+    trainer = trainers.build(config, data, state if args.resume else None)
     with _Bar(config.steps, trainer.step) as bar, _stoppable() as should_stop:
         try:
             ended = trainer.run(
@@ -353,13 +352,11 @@ def evaluate(args: argparse.Namespace) -> Answer:
 
 def run_benchmark(args: argparse.Namespace) -> Answer:
     """Train every kind over several seeds and compare."""
-    from wordlm_core import benchmark  # noqa: PLC0415
-
     try:
         seeds = [int(seed) for seed in args.seeds.split(",")]
     except ValueError as error:
         raise ConfigError(f"--seeds takes whole numbers with commas, not {args.seeds!r}") from error
-    config = _config(args, "attention")
+    config = shared_config(args, "attention")
     with _Bar(config.steps, 0) as bar, _stoppable() as should_stop:
         return benchmark.run(
             _corpus(args),
@@ -453,27 +450,6 @@ def _corpus(args: argparse.Namespace) -> corpora.Corpus:
     return corpus if args.licence is None else replace(corpus, licence=args.licence)
 
 
-def _trainer(config: TrainConfig, corpus: corpora.Corpus, resume: Path | None) -> Training:
-    if config.family == MicroGPTModel.family:
-        items = prepare_items(
-            corpus,
-            tokens=config.tokens,
-            context_length=config.context_length,
-            max_vocab=config.max_vocab,
-            min_freq=config.min_freq,
-        )
-        return gpt_trainer.GPTTrainer(config, items, resume=resume)
-    from wordlm_core.trainer import Trainer  # noqa: PLC0415 (it loads torch)
-
-    data = prepare(
-        corpus,
-        context_length=config.context_length,
-        max_vocab=config.max_vocab,
-        min_freq=config.min_freq,
-    )
-    return Trainer(config, data, resume=resume)
-
-
 def _split(args: argparse.Namespace, loaded: Checkpoint, split: str) -> Windows:
     """Return a split of the corpus, in the vocabulary and windows of a checkpoint."""
     if not isinstance(loaded.vocabulary, WordVocabulary):
@@ -489,7 +465,12 @@ def _split(args: argparse.Namespace, loaded: Checkpoint, split: str) -> Windows:
     return data.splits[split]
 
 
-def _config(args: argparse.Namespace, family: str, **more: Any) -> TrainConfig:
+def shared_config(args: argparse.Namespace, family: str, **more: Any) -> TrainConfig:
+    """Return a family's settings with the parsed options that all kinds of a benchmark share.
+
+    Raises:
+        ConfigError: One is out of range, or the family has no such choice.
+    """
     profile = corpora.profile_of(args.profile or "full")
     return TrainConfig.of(
         family,
@@ -504,8 +485,13 @@ def _config(args: argparse.Namespace, family: str, **more: Any) -> TrainConfig:
     )
 
 
-def _one_config(args: argparse.Namespace) -> TrainConfig:
-    return _config(
+def one_config(args: argparse.Namespace) -> TrainConfig:
+    """Return the settings that the parsed options of one training stand for.
+
+    Raises:
+        ConfigError: One is out of range, or the family has no such choice.
+    """
+    return shared_config(
         args,
         args.family,
         seed=args.seed,

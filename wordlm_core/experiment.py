@@ -20,7 +20,7 @@ from wordlm_core.gpt_trainer import MEAN_OVER, GPTTrainer
 from wordlm_core.items import Items, prepare_items
 from wordlm_core.lens import sampling
 from wordlm_core.lens.training_history import moving_average
-from wordlm_core.models.base import check_sizes
+from wordlm_core.models.base import check_sizes, parameters_of
 from wordlm_core.models.microgpt import DEFAULTS, MicroGPTConfig, MicroGPTModel
 from wordlm_core.training import NonFiniteLossError, Progress, TrainConfig, model_config
 
@@ -328,7 +328,7 @@ def estimate(experiment: Experiment, vocab_size: int) -> tuple[int, float]:
     The time assumes items and samples as long as the context: shorter ones take less.
     """
     sizes = experiment.sizes(vocab_size)
-    parameters = sum(int(np.prod(shape)) for shape in sizes.shapes.values())
+    parameters = parameters_of(sizes)
     everywhere = parameters * sizes.context_length
     a_step = (
         _FIXED
@@ -372,6 +372,8 @@ def run(
     experiment: Experiment,
     corpus: Corpus,
     report: Callable[[Progress], None] = lambda progress: None,
+    *,
+    quick: bool = True,
 ) -> Result:
     """Train with each seed, and sample with the first.
 
@@ -381,6 +383,7 @@ def run(
         experiment: The settings.
         corpus: The items.
         report: Called after every step; steps are counted through all seeds.
+        quick: Refuse what takes more than `MAX_SECONDS`; a job of its own may take longer.
 
     Raises:
         CorpusError: There is no item.
@@ -388,7 +391,8 @@ def run(
     """
     started = time.perf_counter()
     items = prepare_items(corpus, context_length=experiment.context)
-    require_quick(experiment, len(items.vocabulary))
+    if quick:
+        require_quick(experiment, len(items.vocabulary))
     losses: list[list[float]] = []
     samples: tuple[tuple[Drawn, ...], ...] = ()
     stopped = None

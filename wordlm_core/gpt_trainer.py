@@ -154,19 +154,20 @@ class GPTTrainer:
         report: Callable[[Progress], None] = lambda progress: None,
         should_stop: Callable[[], bool] = lambda: False,
         save_to: Path | None = None,
+        kept: Callable[[], None] = lambda: None,
     ) -> bool:
         """Train to the end; return False if `should_stop` ended it early.
 
         Args:
             report: Called after every step.
             should_stop: Asked before every step.
-            save_to: Where to keep the state for resuming, written on a stop and every half
-                minute.
+            save_to: Where to keep the state for resuming; when, says `drive`.
+            kept: Called after every writing of the state.
 
         Raises:
             NonFiniteLossError: Training diverged; `losses` holds the curve up to there.
         """
-        return drive(self, report, should_stop, save_to)
+        return drive(self, report, should_stop, save_to, kept)
 
     def advance(self) -> Progress:
         """Take one step; see `one_step`."""
@@ -177,8 +178,8 @@ class GPTTrainer:
             self.step, self.config.steps, self.losses[-1], None, self._tokens_seen, self._seconds
         )
 
-    def one_step(self) -> None:
-        """Read one document, and move all weights once.
+    def one_step(self) -> float:
+        """Read one document and move all weights once; return the mean loss before, in nats.
 
         Raises:
             NonFiniteLossError: The loss is not finite, or the weights outgrew float16.
@@ -196,6 +197,11 @@ class GPTTrainer:
             self._store()
         elif self.step == self.config.steps:
             self._require_storable()
+        return self.losses[-1]
+
+    def seconds_evaluating(self, budget: float) -> float:
+        """Return 0: there is nothing but training."""
+        return 0.0
 
     def _store(self) -> None:
         self._require_storable()

@@ -25,10 +25,13 @@ from wordlm_core.errors import CheckpointError
 from wordlm_core.models._torch_ops import head_loss
 from wordlm_core.models.base import EMBEDDING, LanguageModel, count_parameters
 from wordlm_core.training import (
+    EVALUATIONS,
+    VALIDATION_WINDOWS,
     NonFiniteLossError,
     Progress,
     TrainConfig,
     drive,
+    evaluated_steps,
     finite,
     model_config,
     owner,
@@ -38,8 +41,7 @@ from wordlm_core.training import (
 )
 from wordlm_core.windows import Dataset, Windows
 
-VALIDATION_WINDOWS = 20_000
-EVALUATIONS = 8
+_EVALUATED_AT_ONCE = 1024
 _SEED_OFFSET_OF_BATCHES = 10_000
 _MAX_FLOAT16 = float(np.finfo(np.float16).max)
 
@@ -72,8 +74,9 @@ class Trainer:
         self.config, self.data = config, data
         self._family = models.family(config.family)
         self.model_config = model_config(config, len(data.vocabulary))
-        torch.manual_seed(config.seed)
-        weights = self._family.initial_weights(self.model_config)
+        with torch.random.fork_rng(devices=[]):  # the process's own stream goes on as it was
+            torch.manual_seed(config.seed)
+            weights = self._family.initial_weights(self.model_config)
         self._state = _State({k: v.requires_grad_() for k, v in weights.items()}, {})
         self._optimiser = torch.optim.AdamW(
             weights.values(), lr=config.lr, weight_decay=config.weight_decay, fused=True
@@ -81,6 +84,7 @@ class Trainer:
         self._generator = torch.Generator().manual_seed(config.seed + _SEED_OFFSET_OF_BATCHES)
         self._head_dtype = torch.bfloat16 if config.bfloat16_head else torch.float32
         self._every = max(1, config.steps // EVALUATIONS)
+        self._evaluated = evaluated_steps(config.steps)
         if resume is None:
             self._state.best = self._copy_weights()
             self._store(0)
@@ -98,33 +102,39 @@ class Trainer:
         report: Callable[[Progress], None] = lambda progress: None,
         should_stop: Callable[[], bool] = lambda: False,
         save_to: Path | None = None,
+        kept: Callable[[], None] = lambda: None,
     ) -> bool:
         """Train to the end; return False if `should_stop` ended it early.
 
         Args:
             report: Called after every step.
             should_stop: Asked before every step.
-            save_to: Where to keep the state for resuming, written at every evaluation, on a
-                stop, and every half minute between.
+            save_to: Where to keep the state for resuming; when, says `drive`.
+            kept: Called after every writing of the state.
 
         Raises:
             NonFiniteLossError: The loss became NaN or infinite; the state on disk is the last
                 finite one.
         """
-        return drive(self, report, should_stop, save_to)
+        return drive(self, report, should_stop, save_to, kept)
 
     def advance(self) -> Progress:
         """Take one step, and evaluate where it is due."""
         state = self._state
         started = time.perf_counter()
-        loss = self._one_step()
+        loss = self.one_step()
         validation = self._evaluate_if_due()
         state.seconds += time.perf_counter() - started
         return Progress(
             state.step, self.config.steps, loss, validation, state.tokens_seen, state.seconds
         )
 
-    def _one_step(self) -> float:
+    def one_step(self) -> float:
+        """Draw a batch and move all weights once; return the loss before, in nats.
+
+        Raises:
+            NonFiniteLossError: The loss is not finite; no weight has moved.
+        """
         state, train = self._state, self.data.splits["train"]
         which = torch.randint(len(train), (self.config.batch,), generator=self._generator).numpy()
         loss = self._loss(train, which)
@@ -158,8 +168,7 @@ class Trainer:
 
     def _evaluate_if_due(self) -> float | None:
         state = self._state
-        last = state.step == self.config.steps
-        if not (state.step == 1 or state.step % self._every == 0 or last):
+        if state.step not in self._evaluated:
             return None
         model = self._model(self._copy_weights())
         loss = mean_loss(model, self.data.splits["validation"], limit=VALIDATION_WINDOWS)
@@ -176,9 +185,28 @@ class Trainer:
         )
         if loss < state.best_loss:
             state.best, state.best_step, state.best_loss = self._copy_weights(), state.step, loss
-        if state.step % self._every == 0 or last:
+        if state.step % self._every == 0 or state.step == self.config.steps:
             self._store(state.step)
         return loss
+
+    def seconds_evaluating(self, budget: float) -> float:
+        """Measure a slice of an evaluation; return what all of a training take, the test too.
+
+        Args:
+            budget: Seconds for the measurement, about.
+        """
+        model, split = self._model(self._copy_weights()), self.data.splits["validation"]
+
+        def a_window(windows: int) -> float:
+            started = time.perf_counter()
+            mean_loss(model, split, limit=windows)
+            return (time.perf_counter() - started) / min(windows, len(split))
+
+        a_window(_EVALUATED_AT_ONCE)  # a warm-up
+        affordable = int(budget / a_window(_EVALUATED_AT_ONCE))
+        measured = a_window(min(max(affordable, _EVALUATED_AT_ONCE), VALIDATION_WINDOWS))
+        validation = len(self._evaluated) * min(len(split), VALIDATION_WINDOWS)
+        return measured * (validation + len(self.data.splits["test"]))
 
     def _model(self, weights: dict[str, np.ndarray]) -> LanguageModel:
         return self._family.build(self.model_config, weights)
@@ -324,5 +352,6 @@ def mean_loss(model: LanguageModel, windows: Windows, *, limit: int | None = Non
     return total / count
 
 
-def _batches(count: int, size: int = 1024) -> Iterator[slice]:
+def _batches(count: int) -> Iterator[slice]:
+    size = _EVALUATED_AT_ONCE
     return (slice(start, min(start + size, count)) for start in range(0, count, size))

@@ -1,6 +1,7 @@
 """What every training shares: its settings, its progress, and how it ends. No torch.
 
-The trainers are `trainer` (word models, torch) and `gpt_trainer` (microgpt, NumPy).
+The trainers are `trainer` (of windows, torch) and `gpt_trainer` (of items, NumPy); `trainers`
+picks one.
 """
 
 import math
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, get_type_hints, runtime_checkable
 
 import numpy as np
 
@@ -17,11 +18,16 @@ from wordlm_core.checkpoint import RESUME_SUFFIX, Checkpoint, naming, read_array
 from wordlm_core.errors import CheckpointError, ConfigError, WordLMError
 from wordlm_core.models.base import check_sizes
 
+# A word model's; microgpt is not evaluated in training.
+VALIDATION_WINDOWS = 20_000
+EVALUATIONS = 8
 # The history of a checkpoint must stay well below what its reader accepts.
 MAX_HISTORY_BYTES = 60 * 2**20
-_SAVE_SECONDS = 30.0
+# A short training is to be looked into as well, and a long one not to be held up by saving.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MAX_STATE_BYTES = 2**30  # our own file: weights, two moments, the best and the history
 _MAX_STEPS, _MAX_BATCH, _MAX_SEED = 1_000_000, 65_536, 2**31
+_MAX_WHOLE = 2**53  # what JSON surely carries
 
 
 class NonFiniteLossError(WordLMError):
@@ -72,8 +78,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
-        models.family(self.family)
-        if self.family != "microgpt" and (self.n_layer, self.tokens) != (1, "word"):
+        reads = models.family(self.family).READS
+        if reads == "windows" and (self.n_layer, self.tokens) != (1, "word"):
             raise ConfigError("word models read words and have one layer: that is microgpt's")
         check_sizes(steps=(self.steps, _MAX_STEPS), batch=(self.batch, _MAX_BATCH))
         if not 0 <= self.seed < _MAX_SEED:
@@ -95,6 +101,25 @@ class TrainConfig:
         settings: dict[str, Any] = {"family": family, **defaults, **said}
         return cls(**settings)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> "TrainConfig":
+        """Read settings that crossed a process border.
+
+        What is left out is at the family's default; the family must be named.
+
+        Raises:
+            ConfigError: Not such a record, a setting that does not exist, of another type or out
+                of range.
+        """
+        if not (isinstance(data, dict) and isinstance(data.get("family"), str)):
+            raise ConfigError("the settings of a training are a record that names the family")
+        said = {name: _typed(name, value) for name, value in data.items()}
+        return cls(**{**models.family(said["family"]).DEFAULTS, **said})
+
     def matches(self, stored: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint's `training` record is of these settings.
 
@@ -104,6 +129,24 @@ class TrainConfig:
             stored.get(field.name, field.default) == getattr(self, field.name)
             for field in fields(self)
         )
+
+
+_TYPES = get_type_hints(TrainConfig)
+
+
+def _typed(name: Any, value: Any) -> Any:
+    """Return a setting's value, refused where it is of another type."""
+    if name not in _TYPES:
+        raise ConfigError(f"there is no setting {str(name)[:40]!r} of a training")
+    wanted = _TYPES[name]
+    if wanted is float and type(value) is int and abs(value) < _MAX_WHOLE:
+        return float(value)
+    if type(value) not in (get_args(wanted) or (wanted,)):  # by type: bool is an int
+        shown = repr(value)[:40] if isinstance(value, str | bool | float) else type(value).__name__
+        raise ConfigError(f"{name!r} cannot be {shown} in the settings of a training")
+    if type(value) is int and abs(value) >= _MAX_WHOLE:
+        raise ConfigError(f"{name!r} is too large a number")
+    return value
 
 
 @dataclass(frozen=True)
@@ -130,7 +173,15 @@ class Training(Protocol):
         ...
 
     def advance(self) -> Progress:
-        """Take one step."""
+        """Take one step, and evaluate where it is due."""
+        ...
+
+    def one_step(self) -> float:
+        """Take one step without evaluating; return its loss."""
+        ...
+
+    def seconds_evaluating(self, budget: float) -> float:
+        """Measure for `budget` seconds; return what all evaluations of a training take."""
         ...
 
     def save(self, path: Path) -> None:
@@ -143,8 +194,9 @@ class Training(Protocol):
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
         save_to: Path | None,
+        kept: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Train to the end; return False if `should_stop` ended it early."""
+        """Train to the end; return False if `should_stop` ended it early; see `drive`."""
         ...
 
     def checkpoint(self, *, test: bool = True) -> Checkpoint:
@@ -157,6 +209,7 @@ def drive(
     report: Callable[[Progress], None],
     should_stop: Callable[[], bool],
     save_to: Path | None,
+    kept: Callable[[], None],
 ) -> bool:
     """Train to the end; return False if `should_stop` ended it early.
 
@@ -164,21 +217,28 @@ def drive(
         training: What takes the steps.
         report: Called after every step.
         should_stop: Asked before every step.
-        save_to: Where to keep the state for resuming, written on a stop, at every evaluation
-            and every half minute between.
+        save_to: Where to keep the state for resuming, written on a stop, at every evaluation and
+            between: after a second, after two more, after four more, at last every half minute.
+        kept: Called after every writing of the state.
     """
-    saved_at = time.monotonic()
+
+    def save(to: Path) -> None:
+        training.save(to)
+        kept()
+
+    saved_at, pause = time.monotonic(), _FIRST_PAUSE
     while training.step < training.config.steps:
         if should_stop():
             if save_to:
-                training.save(save_to)
+                save(save_to)
             return False
         progress = training.advance()
         report(progress)
-        evaluated = progress.validation_loss is not None
-        if save_to and (evaluated or time.monotonic() - saved_at > _SAVE_SECONDS):
-            training.save(save_to)
+        due = time.monotonic() - saved_at > pause
+        if save_to and (due or progress.validation_loss is not None):
+            save(save_to)
             saved_at = time.monotonic()
+            pause = min(2 * pause, _LONGEST_PAUSE) if due else pause
     return True
 
 
@@ -197,6 +257,12 @@ def model_config(config: TrainConfig, vocab_size: int) -> Any:
         n_layer=config.n_layer,
         positions=config.positions,
     )
+
+
+def evaluated_steps(steps: int) -> set[int]:
+    """Return after which steps a word model's training of so many is evaluated."""
+    every = max(1, steps // EVALUATIONS)
+    return {1, *range(every, steps + 1, every), steps}
 
 
 def stride(evaluations: int, numbers: int) -> int:

@@ -48,6 +48,7 @@ from app.figures.position import (
     swap_changes,
     walk_strip,
 )
+from app.figures.runs import Level, RunCurve, above_the_scale, run_curves
 from app.figures.standalone import standalone
 from app.figures.tokens import token_bars
 from app.figures.training import (
@@ -67,10 +68,13 @@ __all__ = [
     "VECTOR_SHOWN",
     "Candidates",
     "Figure",
+    "Level",
     "Near",
     "Overlaid",
     "Panel",
+    "RunCurve",
     "Weights",
+    "above_the_scale",
     "attention_grid",
     "attention_heatmap",
     "attention_pushes",
@@ -111,6 +115,7 @@ __all__ = [
     "overlaid",
     "percent",
     "refitted",
+    "run_curves",
     "seeds",
     "shift",
     "short_number",

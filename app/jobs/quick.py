@@ -2,10 +2,11 @@
 
 Started by `pool` as `python -m app.jobs.quick PARENT`. A request is `{"task": "run",
 "experiment": {...}, "documents": [...]}`, or the same with `look`, which only counts what is in
-the list; `documents` are a person's own items. The answers are `{"progress": [step, steps,
-loss]}`, at most ten a second, and then `{"result": {...}}` or `{"error": "one sentence"}`. What
-is no mistake in the request goes to stderr with its traceback and ends the process: the pool
-starts another.
+the list; `documents` are a person's own items. `{"task": "plan", "config": {...}, "source":
+{...}, "path": null}` measures a training; `path` is the file of an own corpus. The answers are
+`{"progress": [step, steps, loss]}`, at most ten a second (a plan has none), and then
+`{"result": {...}}` or `{"error": "one sentence"}`. What is no mistake in the request goes to
+stderr with its traceback and ends the process: the pool starts another.
 """
 
 import ctypes
@@ -16,16 +17,18 @@ import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TextIO
 
-from wordlm_core import experiment
+from app.jobs.work import Source, Work, source_from_json
+from wordlm_core import experiment, planning
 from wordlm_core.corpora import Corpus
 from wordlm_core.errors import ConfigError, WordLMError
 from wordlm_core.experiment import Experiment
-from wordlm_core.training import Progress
+from wordlm_core.training import Progress, TrainConfig
 
 NICE = 10
-TASKS = ("run", "look")
+TASKS = ("run", "look", "plan")
 _REPORT_SECONDS = 0.1
 _PR_SET_PDEATHSIG = 1
 
@@ -63,33 +66,71 @@ def _answer(line: str, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
             said_at = now
             say({"progress": [progress.step, progress.steps, progress.train_loss]})
 
-    task, settings, documents = _read(line)
+    request = _read(line)
+    if request["task"] == "plan":
+        return _plan(request)
+    settings, documents = _experiment(request)
     own = settings.data == experiment.OWN
     corpus = experiment.own_list(documents) if own else _named(settings.data)
-    if task == "look":
+    if request["task"] == "look":
         return experiment.look(corpus, settings.context)
     return experiment.run(settings, corpus, report).to_json()
 
 
-def _read(line: str) -> tuple[str, Experiment, list[str]]:
+def _read(line: str) -> dict[str, Any]:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ConfigError("the request is not JSON") from error
     if not isinstance(request, dict):
         raise ConfigError("the request is not a record")
-    task = request.get("task")
-    if task not in TASKS:
+    if request.get("task") not in TASKS:
         raise ConfigError(f"the task of a request is {' or '.join(TASKS)}")
+    return request
+
+
+def _experiment(request: dict[str, Any]) -> tuple[Experiment, list[str]]:
     documents = request.get("documents") or []
     if not (isinstance(documents, list) and all(isinstance(item, str) for item in documents)):
         raise ConfigError("the documents of a request are a list of texts")
-    return task, Experiment.from_json(request.get("experiment")), documents
+    return Experiment.from_json(request.get("experiment")), documents
 
 
 @lru_cache(maxsize=len(experiment.DATA))
 def _named(data: str) -> Corpus:
     return experiment.corpus_of(Experiment(data=data), None)
+
+
+def _plan(request: dict[str, Any]) -> dict[str, Any]:
+    config = TrainConfig.from_json(request.get("config"))
+    source = Work("train", config, source_from_json(request.get("source"))).source
+    match source.is_own, request.get("path"):
+        case True, str(path):
+            corpus = _own(source, path, _changed(path))
+        case False, None:
+            corpus = _named_source(source)
+        case _:
+            raise ConfigError("the plan of a person's own corpus, and no other, names its file")
+    return planning.plan(config, corpus).to_json()
+
+
+@lru_cache(maxsize=3)
+def _named_source(source: Source) -> Corpus:
+    return source.load(Path())
+
+
+@lru_cache(maxsize=1)
+def _own(source: Source, path: str, changed: tuple[int, int] | None) -> Corpus:
+    return source.load(Path(path))
+
+
+def _changed(path: str) -> tuple[int, int] | None:
+    """Return what tells one state of a file from the next."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None  # the reader says why
+    return found.st_mtime_ns, found.st_size
 
 
 def _die_with(parent: int) -> None:

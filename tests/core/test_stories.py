@@ -153,12 +153,62 @@ def test_the_floor_is_the_mean_surprise(told: list[str], tokens: list[list[str]]
     assert 0.4 < floor < 0.6
 
 
+def test_entropies_are_those_of_the_distributions(told: list[str]) -> None:
+    for text in told[20:24]:
+        story = tokenise(text)
+        for n, entropy in enumerate(stories.true_entropies(text)):
+            p = np.array(list(stories.next_distribution(story[:n]).values()))
+            assert math.isclose(entropy, -(p * np.log(p)).sum(), abs_tol=1e-9)
+
+
+def surprise_and_floor(texts: list[str], known: set[str] | None) -> tuple[float, float, float]:
+    """Return the mean surprise of the folded tokens, the mean entropy, and 1 standard error.
+
+    The surprise is of the token that was drawn, its probability added up by hand.
+    """
+    totals: list[tuple[float, float, int]] = []
+    for text in texts:
+        reader, surprise = stories._Reader(), 0.0
+        story = [*tokenise(text), EOS]
+        for token in story:
+            found = reader.distribution()
+            folded = known is not None and token not in known
+            same = [t for t in found if t not in known] if folded and known else [token]
+            surprise -= math.log(sum(found[t] for t in same))
+            reader.read(token)
+        totals.append((surprise, stories.true_entropies(text, known).sum(), len(story)))
+    surprises, entropies, targets = np.array(totals).T
+    error = (surprises - entropies).std() * math.sqrt(len(texts)) / targets.sum()
+    floor = stories.mean_entropy(texts, known)
+    assert math.isclose(floor, entropies.sum() / targets.sum())
+    return surprises.sum() / targets.sum(), floor, error
+
+
+def test_the_mean_entropy_is_what_sampled_stories_cost_on_average(
+    told: list[str], tokens: list[list[str]]
+) -> None:
+    counts = Counter(token for story in tokens for token in story)
+    small = {token for token, _ in counts.most_common(200)} | {EOS}
+    floors = {}
+    for name, known in (("every word", None), ("200 words", small)):
+        surprise, floors[name], error = surprise_and_floor(told[:200], known)
+        assert error < 0.004
+        assert abs(surprise - floors[name]) < 3 * error
+    assert floors["200 words"] < floors["every word"] - 10 * error
+    assert stories.mean_entropy(told[:200], set(counts) | {EOS}) == pytest.approx(
+        floors["every word"], abs=1e-3
+    )
+    # Nothing is known: every word is <UNK>, and only the end of a story can surprise.
+    assert 0 < stories.mean_entropy(told[:200], {EOS}) < 0.05
+
+
 def test_what_is_no_story_is_refused() -> None:
     with pytest.raises(TextError, match=r"'zebra' after 5 tokens"):
         after("Once upon a time, zebra")
     for text in ("The cat sat.", "Once upon a time,", "", "<EOS>", "caf\u00e9"):
-        with pytest.raises(TextError):
-            stories.true_log_probs(text)
+        for reads in (stories.true_log_probs, stories.true_entropies):
+            with pytest.raises(TextError):
+                reads(text)
     whole = [*tokenise(stories.load(documents=1).documents[0]), EOS]
     assert stories.next_distribution(whole) == {}
     with pytest.raises(TextError):

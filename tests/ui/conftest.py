@@ -76,6 +76,17 @@ def open_folder(monkeypatch):
     settings.current.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def runs(tmp_path_factory, monkeypatch) -> Generator[Path]:
+    """An empty folder of jobs and uploads; nothing trains unless a test starts it."""
+    made = tmp_path_factory.mktemp("runs")
+    monkeypatch.setenv("WORDLM_RUNS", str(made))
+    monkeypatch.setattr(state, "wake", lambda **_: None)
+    settings.current.cache_clear()
+    yield made
+    settings.current.cache_clear()
+
+
 @pytest.fixture
 def artifacts(folder, open_folder) -> Path:
     """The tiny checkpoints, open in the app of this process."""
@@ -83,27 +94,34 @@ def artifacts(folder, open_folder) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(folder):
+def served_runs(tmp_path_factory) -> Path:
+    """The folder of jobs and uploads of `server`."""
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="session")
+def server(folder, served_runs):
     """The address of a running app that opens the tiny checkpoints."""
-    with serving(folder) as url:
+    with serving(folder, served_runs) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def real_server():
+def real_server(tmp_path_factory):
     """The address of a running app that opens the committed checkpoints."""
-    with serving(ROOT / "artifacts") as url:
+    with serving(ROOT / "artifacts", tmp_path_factory.mktemp("served")) as url:
         yield url
 
 
 @contextlib.contextmanager
-def serving(artifacts: Path) -> Generator[str]:
-    """Run the app on a folder of checkpoints; give its address."""
+def serving(artifacts: Path, runs: Path, **more: str) -> Generator[str]:
+    """Run the app on a folder of checkpoints and one of runs; give its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    environment = {**os.environ, "WORDLM_ARTIFACTS": str(artifacts), "OMP_NUM_THREADS": "1"}
+    folders = {"WORDLM_ARTIFACTS": str(artifacts), "WORDLM_RUNS": str(runs)}
+    environment = {**os.environ, **folders, "OMP_NUM_THREADS": "1", **more}
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
     options = ["--server.port", str(port), "--server.address", "127.0.0.1"]
     with subprocess.Popen(

@@ -14,9 +14,12 @@ import pytest
 from app import settings, state
 from app.jobs import pool as pool_module
 from app.jobs.pool import Pool, QuickError, Ticket
-from wordlm_core import experiment
+from wordlm_core import experiment, planning
+from wordlm_core.corpora import stories
 from wordlm_core.errors import ConfigError
 from wordlm_core.experiment import OWN, SEEDS, Experiment, Result
+from wordlm_core.planning import Plan
+from wordlm_core.training import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [
@@ -166,6 +169,94 @@ def test_lines_that_are_no_json_are_refused_by_the_process():
     answers = [json.loads(line) for line in worker.stdout.splitlines()]
     assert [set(answer) for answer in answers] == [{"error"}] * 4 + [{"result"}]
     assert worker.stderr == ""
+
+
+# -- plans
+
+
+SIZES = {"steps": 50, "d_model": 8, "hidden": 8, "context_length": 12, "batch": 16}
+
+
+def planned(family: str = "mlp", *, path: Path | None = None, **changes) -> dict:
+    sizes = {**SIZES, "batch": 1} if family == "microgpt" else SIZES
+    source = {"corpus": "stories", "profile": None, "documents": 120}
+    if path is not None:
+        source = {"corpus": OWN, "label": "tales.txt"}
+    config = TrainConfig.of(family, **sizes).to_json()
+    return {
+        "task": "plan",
+        "config": config,
+        "source": source,
+        "path": path and str(path),
+        **changes,
+    }
+
+
+@pytest.fixture
+def tales(tmp_path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    texts = stories.load(documents=120).documents
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+@pytest.mark.parametrize("family", ["attention", "microgpt"])
+def test_a_plan_is_that_of_the_training_and_reports_nothing_before(single, family):
+    ticket = single.submit("ann", "plan", planned(family))
+    assert ticket.wait(30.0)
+    read = Plan.from_json(ticket.result())
+    config, corpus = TrainConfig.from_json(planned(family)["config"]), stories.load(documents=120)
+    wanted = planning.plan(config, corpus, budget=0.0)
+    for name in ("facts", "audit", "preview", "unknown_share"):
+        assert getattr(read, name) == getattr(wanted, name)
+    assert read.seconds > 0
+    assert ticket.progress is None
+
+
+def test_a_text_of_ones_own_is_planned_by_its_file_and_read_anew_when_that_changes(single, tales):
+    first = single.submit("ann", "plan", planned(path=tales))
+    assert first.wait(30.0)
+    assert first.result()["facts"]["floor"] is None
+    assert first.result()["audit"]["documents"] == 120
+    tales.write_text("".join(tales.read_text().splitlines(keepends=True)[:110]))
+    second = single.submit("ann", "plan", planned("attention", path=tales))
+    assert second.wait(30.0)
+    assert second.result()["audit"]["documents"] == 110
+    assert len(set(children())) == 1
+
+
+def test_a_plan_of_what_cannot_be_is_one_sentence_and_the_process_goes_on(single, tales):
+    wrong = {
+        "no config": planned(config=None),
+        "a setting of another type": planned(config={"family": "mlp", "steps": True}),
+        "no such family": planned(config={"family": "rnn"}),
+        "no source": planned(source=None),
+        "a source that is no record": planned(source=["stories"]),
+        "no such corpus": planned(source={"corpus": "/etc/passwd"}),
+        "no such profile": planned(source={"corpus": "stories", "profile": "huge"}),
+        "no document": planned(source={"corpus": "stories", "documents": 0}),
+        "something else": planned(source={"corpus": "stories", "shell": "rm"}),
+        "an own one without its file": planned(path=tales) | {"path": None},
+        "a named one with a file": planned() | {"path": str(tales)},
+        "a file that is no text": planned(path=tales) | {"path": 3},
+        "a file that is not there": planned(path=tales.with_name("none.jsonl")),
+        "a file that cannot be": planned(path=tales) | {"path": "a\0b"},
+        "too few documents": planned(source={"corpus": "stories", "documents": 2}),
+        "heads": planned(
+            config=TrainConfig.of("attention", **{**SIZES, "d_model": 10, "n_head": 4}).to_json()
+        ),
+    }
+    pids = set()
+    for name, request in wrong.items():
+        ticket = single.submit("ann", "plan", request)
+        assert ticket.wait(30.0)
+        assert ticket.state == "failed", name
+        with pytest.raises(QuickError) as refused:
+            ticket.result()
+        assert "\n" not in str(refused.value)
+        assert "ended" not in str(refused.value), name
+        pids |= set(children())
+    assert len(pids) == 1
 
 
 # -- people and the queue

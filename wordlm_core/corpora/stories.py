@@ -18,7 +18,7 @@ import random
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from wordlm_core.corpora import Corpus, CorpusInfo
 from wordlm_core.corpora._story_plots import OPENINGS, THE_END, Stage
 from wordlm_core.corpora._story_words import FORMS, GOVERNED, IT, KIND, WORDS
 from wordlm_core.errors import ConfigError, TextError
-from wordlm_core.text import EOS, tokenise
+from wordlm_core.text import EOS, UNK, tokenise
 
 SEED = 20_260_101
 MAX_DOCUMENTS = 1_000_000
@@ -126,6 +126,48 @@ def loss_floor(documents: Iterable[str]) -> float:
     """
     logs = np.concatenate([true_log_probs(document) for document in documents])
     return float(-logs.mean())
+
+
+def true_entropies(
+    document: str, known: Collection[str] | None = None
+) -> Float[np.ndarray, " pos"]:
+    """Return the entropy of the true next-token distribution before each token, in nats.
+
+    Aligned like `true_log_probs`, whose negative is on average this: the entropy is how much
+    surprise to expect there, whichever token then came.
+
+    Args:
+        document: A story.
+        known: A vocabulary; tokens outside it are told apart no more, as in training. None is
+            every token.
+
+    Raises:
+        TextError: The text is not a story of this grammar.
+    """
+    reader, entropies = _Reader(), []
+    for token in [*tokenise(document), EOS]:
+        shares: dict[str, float] = defaultdict(float)
+        for each, share in reader.distribution().items():
+            shares[each if known is None or each in known else UNK] += share
+        entropies.append(-sum(share * math.log(share) for share in shares.values()))
+        reader.read(token)
+    return np.array(entropies)
+
+
+def mean_entropy(documents: Iterable[str], known: Collection[str] | None = None) -> float:
+    """Return the mean entropy of a target of `documents`, `<EOS>` among them, in nats.
+
+    The loss that no model can expect to go below on stories that it was not trained on. On the
+    very stories of a training it can, by learning them by heart; and on a few held-out ones by
+    chance, for what came was likelier than usual (`loss_floor` says how likely).
+
+    Args:
+        documents: Stories; the more, the nearer to the mean over all.
+        known: The vocabulary of a model. Words that are one `<UNK>` to it are one outcome here,
+            which lowers the floor; but the text before is read whole. A model that reads
+            `<UNK>` there too, or only the last tokens, knows less: its own floor is higher.
+    """
+    return float(np.concatenate([true_entropies(each, known) for each in documents]).mean())
 
 
 # -- the grammar as a sequence of choices

@@ -1,9 +1,10 @@
 """Model families: one module each, found by folder scan.
 
 A family's module offers a model class (see `base.LanguageModel`) as `MODEL`; `KINDS`, the
-checkpoint kinds that are its; `DEFAULTS`, its training settings where they differ; and the
-functions `config_for`, `build`, `initial_weights`, with `training_hidden` (word models) or
-`forward` and `backward` (microgpt) for the trainer.
+checkpoint kinds that are its; `READS`, what it is trained on, `"windows"` or `"items"`;
+`DEFAULTS`, its training settings where they differ; and the functions `config_for`, `build`,
+`initial_weights`, with `training_hidden` (of windows) or `forward` and `backward` (of items)
+for the trainer.
 """
 
 import importlib
@@ -35,5 +36,5 @@ def family(name: str) -> ModuleType:
     """
     known = families()
     if name not in known:
-        raise ConfigError(f"unknown family {name!r}; there are {', '.join(sorted(known))}")
+        raise ConfigError(f"unknown family {name[:40]!r}; there are {', '.join(sorted(known))}")
     return known[name]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import torch
 
 KINDS = ("attention", "multihead")
+READS = "windows"
 DEFAULTS: Mapping[str, Any] = {"lr": 3e-3, "weight_decay": 1e-3}
 
 

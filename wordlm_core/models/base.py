@@ -228,6 +228,15 @@ def count_parameters(weights: Weights) -> int:
     return sum(array.size for array in weights.values())
 
 
+def parameters_of(config: Any) -> int:
+    """Return the number of weights of a model that is still to be built.
+
+    Args:
+        config: Sizes of a family: `shapes`.
+    """
+    return sum(math.prod(shape) for shape in config.shapes.values())
+
+
 def check_shapes(weights: Weights, expected: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse missing or extra names and wrong shapes, naming both shapes.
 
@@ -272,8 +281,7 @@ def check_budget(config: Any, *, n_head: int = 0) -> None:
     Raises:
         ConfigError: Which product of sizes is beyond its limit.
     """
-    parameters = sum(math.prod(shape) for shape in config.shapes.values())
-    check_sizes(parameters=(parameters, MAX_PARAMETERS))
+    check_sizes(parameters=(parameters_of(config), MAX_PARAMETERS))
     context, width = config.context_length, config.d_model
     products = {
         # A softmax makes several copies of the scores; an ablation is computed in parts.

@@ -29,6 +29,7 @@ from wordlm_core.models.base import HeadSet, Trace, Weights
 from wordlm_core.vocabulary import MAX_VOCAB_SIZE
 
 KINDS = ("microgpt",)
+READS = "items"
 DEFAULTS: Mapping[str, Any] = {
     "steps": 1000,
     "seed": 42,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 KINDS = ("mlp",)
+READS = "windows"
 DEFAULTS: Mapping[str, Any] = {"lr": 1e-3, "weight_decay": 1e-4}
 
 
