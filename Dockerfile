@@ -24,4 +24,4 @@ USER lab
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
   CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=2)"]
-CMD ["python", "-m", "streamlit", "run", "app/main.py", "--server.port", "8501"]
+CMD ["python", "-m", "app", "--server.port", "8501"]

@@ -30,7 +30,7 @@ help:  ## list the targets
 setup: .venv/.run  ## make .venv with what the app needs
 
 run: .venv/.run  ## start the app on PORT (default 8501)
-	@exec $(BIN)/python -m streamlit run app/main.py --server.port $(PORT)
+	@exec $(BIN)/python -m app --server.port $(PORT)
 
 test: .venv/.dev browser  ## all tests but the slow ones and the chaos
 	@$(PYTEST) $(TOGETHER) -m "not slow and not browser and not chaos"

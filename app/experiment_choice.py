@@ -7,9 +7,10 @@ from typing import Any
 import streamlit as st
 
 from app import controls, experiment_runs, layout, state
+from app.number_boxes import decimal, whole
 from wordlm_core import experiment
 from wordlm_core.corpora import reading
-from wordlm_core.errors import TextError, WordLMError
+from wordlm_core.errors import WordLMError
 from wordlm_core.experiment import DATA, OWN, PRESETS, Draw, Experiment
 
 _TYPED_LIST, _FILE_MEGABYTES = 100_000, 8
@@ -61,50 +62,23 @@ def _own_settings() -> Experiment:
         positions = controls.choose(st.selectbox, "Positions", "positions", ("on", "off")) == 0
     made = Experiment(
         data=data,
-        lr=_decimal(first[1], "Learning rate", "lr", "0.01"),
-        steps=_whole(first[2], "Steps", "steps", 1000),
-        d_model=_whole(second[0], "Width", "width", 16),
-        n_head=_whole(second[1], "Heads", "heads", 4),
-        n_layer=_whole(second[2], "Layers", "layers", 1),
+        lr=decimal(first[1], "Learning rate", "lr", 0.01),
+        steps=whole(first[2], "Steps", "steps", 1000),
+        d_model=whole(second[0], "Width", "width", 16),
+        n_head=whole(second[1], "Heads", "heads", 4),
+        n_layer=whole(second[2], "Layers", "layers", 1),
         positions=positions,
-        seed=_whole(third[1], "Seed", "run_seed", 42),
-        context=_whole(third[2], "Context", "window", 16),
+        seed=whole(third[1], "Seed", "run_seed", 42),
+        context=whole(third[2], "Context", "window", 16),
         draws=(_draw(st.columns(3)),),
     )
     return replace(made, label=experiment_runs.named(made))
 
 
 def _draw(places: Sequence[Any]) -> Draw:
-    temperature = _decimal(places[0], "Temperature", "run_temperature", "0.5")
-    top_k = _whole(places[1], "Top-k (0: all)", "run_top_k", 0)
+    temperature = decimal(places[0], "Temperature", "run_temperature", 0.5)
+    top_k = whole(places[1], "Top-k (0: all)", "run_top_k", 0)
     return Draw(temperature, None if top_k == 0 else top_k)
-
-
-def _whole(place: Any, title: str, key: str, default: int) -> int:
-    typed = place.number_input(
-        title, value=default, step=1, key=key, bind="query-params", persist_state="session"
-    )
-    state.remember_text(key, "" if typed is None else str(typed))
-    if typed is None:
-        raise TextError(f"{title.lower()} is empty: type a whole number")
-    return int(typed)
-
-
-def _decimal(place: Any, title: str, key: str, default: str) -> float:
-    typed = place.text_input(
-        title,
-        default,
-        max_chars=20,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        live="200ms",
-    )
-    state.remember_text(key, typed or "")
-    try:
-        return float((typed or "").strip().replace(",", "."))
-    except ValueError as error:
-        raise TextError(f"{title.lower()} is a number, like {default}") from error
 
 
 def _own_items() -> Sequence[str]:

@@ -17,6 +17,7 @@ from wordlm_core.experiment import DATA, OWN, SEEDS, Experiment, Result
 WAIT_SECONDS = 2.5
 _POLL_SECONDS = 2.0
 _BASELINE = "_baseline_asked"
+_AS_A_JOB = ("Start one as a job, which may take longer", ":material/add_circle:")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def start(asked: Asked | None) -> Start | None:
         found = _answer(ticket, "Training the baseline")
     except WordLMError as error:
         layout.refuse(error)
+        layout.page_link("90_new_run.py", *_AS_A_JOB, {"new_what": "an experiment"})
         return None
     if found is None:
         return None

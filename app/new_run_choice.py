@@ -9,9 +9,9 @@ import streamlit as st
 from app import controls, experiment_runs, layout, new_run_corpus, new_run_sizes
 from app.jobs.uploads import Upload
 from app.jobs.work import Work
-from app.new_run_boxes import decimal, switch, whole, wholes
 from app.new_run_corpus import Chosen
 from app.new_run_sizes import BENCHMARK_SEEDS, FULL, MODELS, OWN_SETTINGS, SIZE_NAMES, Model
+from app.number_boxes import decimal, switch, whole, wholes
 from wordlm_core.corpora import stories
 from wordlm_core.errors import WordLMError
 from wordlm_core.experiment import DATA, OWN, PRESETS, Experiment

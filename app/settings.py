@@ -79,7 +79,7 @@ class Settings:
     )
     max_steps: int = field(
         default=20_000,
-        metadata=_number("WORDLM_MAX_STEPS", "Most steps of a job in all", 1, 1_000_000),
+        metadata=_number("WORDLM_MAX_STEPS", "Most steps of one training", 1, 1_000_000),
     )
     max_parameters: int = field(
         default=5_000_000,

@@ -5,7 +5,6 @@ or a `worker` looks after the folder. Who can write that folder may cancel anybo
 """
 
 import argparse
-import getpass
 import os
 import sys
 import time
@@ -166,8 +165,8 @@ def _named(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private", action="store_true", help="others do not open it")
     parser.add_argument(
         "--person",
-        default=os.environ.get("WORDLM_PERSON") or f"terminal of {getpass.getuser()}",
-        help="whose run it is: one runs at a time for each (default WORDLM_PERSON)",
+        default=f"terminal of user {os.getuid() if hasattr(os, 'getuid') else ''}",
+        help="whose run it is, as in the link of `My runs on another device`; one runs at a time",
     )
 
 

@@ -27,7 +27,6 @@ from wordlm_core.files import replacing
 from wordlm_core.training import NonFiniteLossError, Progress
 
 NICE = 10
-BUSY = 75  # exit status: another process trains this run
 _log = logging.getLogger("wordlm.jobs")
 
 
@@ -50,12 +49,12 @@ def main(root: Path, run: str, parent: int) -> int:
             if job is None:
                 return 0
             _log.info("attempt %d of %s begins", job.attempt, run)
-            state, reason = _outcome(store, job, parent)
-            store.end(run, state, reason)
-            _log.info("%s %s", store.job(run).state, reason)
+            ended = store.end(run, *_outcome(store, job, parent))
+            _log.info("%s %s", ended.state, ended.reason)
+            if ended.state == "finished":  # not before: a cancelled run may be resumed from it
+                (store.folder(run) / STATE).unlink(missing_ok=True)
     except JobError as error:
         _log.info("%s", error)
-        return BUSY
     return 0
 
 
@@ -84,7 +83,8 @@ class _Trained:
     def __init__(self, store: Store, job: Job, parent: int) -> None:
         self._store, self._job, self._parent = store, job, parent
         self._folder = store.folder(job.id)
-        self._until = time.monotonic() + store.limits.minutes * 60
+        left = store.limits.minutes * 60 - job.running_seconds(of_this_attempt=True)
+        self._until = time.monotonic() + left
         self._why = ""
 
     def run(self) -> None:
@@ -124,7 +124,6 @@ class _Trained:
         if not ended:
             raise Stopped(self._why)
         checkpoint.save(training.checkpoint(), out)
-        state.unlink(missing_ok=True)
 
     def _benchmark(self, corpus: Corpus) -> None:
         work = self._job.work

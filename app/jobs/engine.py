@@ -34,11 +34,11 @@ from app.jobs import task
 from app.jobs.mortal import die_with
 from app.jobs.record import WRITING, Job, last_served
 from app.jobs.store import Store
-from app.jobs.uploads import Uploads
+from app.jobs.uploads import tidy
 
 ENGINE_LOCK = "engine.lock"
 _LOOK_SECONDS, _RETRY_SECONDS = 1.0, 2.0
-_REST_SECONDS, _CLEAR_SECONDS = 10.0, 3_600.0
+_REST_SECONDS, _TIDY_SECONDS = 10.0, 3_600.0
 _CONFIG = {
     # A worker is given one task and the next when that is done: the order stays ours to set.
     "distributed.scheduler.worker-saturation": 1.0,
@@ -65,6 +65,8 @@ class Engine:
         self._client: Any = None
         self._cluster: Any = None
         self._given: dict[str, Any] = {}
+        self._returned: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
         self._ended = threading.Event()
 
     def run(self, should_stop: Callable[[], bool], *, idle: float | None = None) -> None:
@@ -90,17 +92,14 @@ class Engine:
         self._client = self._cluster = None
 
     def _work(self, should_stop: Callable[[], bool], idle: float | None) -> None:
-        idle_since, cleared = time.monotonic(), -_CLEAR_SECONDS
+        idle_since, tidied = time.monotonic(), -_TIDY_SECONDS
         while not should_stop():
             now = time.monotonic()
-            if now - cleared > _CLEAR_SECONDS:
-                self._store.clear()
-                Uploads(self._store.root, self._store.limits).clear()
-                cleared = now
-            waiting = [job for job in self._store.jobs() if job.is_open]
-            if waiting:
+            if now - tidied > _TIDY_SECONDS:
+                tidy(self._store)
+                tidied = now
+            if self._turn():
                 idle_since = now
-                self._step(waiting)
             elif idle is not None and now - idle_since > idle:
                 return
             elif self._cluster is not None and now - idle_since > _REST_SECONDS:
@@ -108,14 +107,20 @@ class Engine:
             self._ended.wait(_LOOK_SECONDS)
             self._ended.clear()
 
-    def _step(self, waiting: list[Job]) -> None:
+    def _turn(self) -> bool:
+        """Hand over what is to be done; return whether anything is."""
         try:
-            self._connect()
-            self._hand_over(waiting)
-        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-            _log.warning("the scheduler does not answer: %s", error)
+            waiting = [job for job in self._store.jobs() if job.is_open]
+            if waiting:
+                self._connect()
+                self._hand_over(waiting)
+            return bool(waiting)
+        except Exception:
+            # Whatever it is (the scheduler, the disk), the folders are there: try again.
+            _log.exception("the jobs could not be handed over; the next try is soon")
             self.close()
             time.sleep(_RETRY_SECONDS)
+            return True
 
     def _connect(self) -> None:
         if self._client is not None and self._client.status == "running":
@@ -141,25 +146,31 @@ class Engine:
         self._client = Client(self._cluster, set_as_default=False)
 
     def _hand_over(self, waiting: list[Job]) -> None:
-        heads = _heads(waiting)
-        keys = {f"{job.id}.{job.attempt}": job for job in heads}
-        for key, future in list(self._given.items()):
-            if future.done() or key not in keys:
-                # Over, or lost with its worker: whatever is still open is handed over again.
-                future.cancel() if key not in keys else future.release()
-                del self._given[key]
+        heads = {job.id: job for job in _heads(waiting)}
+        for run, future in list(self._given.items()):
+            if run not in heads:
+                future.cancel()
+            elif future.done():  # it came back, and the job is still open: not again at once
+                self._returned[run] = self._returned.get(run, 0) + 1
+                self._not_before[run] = time.monotonic() + _RETRY_SECONDS
+            else:
+                continue
+            del self._given[run]
         if self._cluster is not None:
             size = min(self._workers, len(heads))
             if size > len(self._cluster.worker_spec):
                 self._cluster.scale(size)
         served = last_served(self._store.jobs())
-        for key, job in keys.items():
-            if key not in self._given:
-                self._given[key] = self._submit(key, job, -served.get(job.owner, 0.0))
+        for run, job in heads.items():
+            if run not in self._given and time.monotonic() >= self._not_before.get(run, 0.0):
+                self._given[run] = self._submit(job, -served.get(job.owner, 0.0))
 
-    def _submit(self, key: str, job: Job, priority: float) -> Any:
+    def _submit(self, job: Job, priority: float) -> Any:
         from dask._task_spec import Task  # noqa: PLC0415
 
+        # Equal keys are one task, whoever submits it. Of one that came back while its job is
+        # open Dask would hand out the old result, so the next try has another key.
+        key = f"{job.id}.{job.attempt}.{self._returned.get(job.id, 0)}"
         # A producer of data is what Dask holds in its own queue while no worker is free.
         work = Task(key, task.run, job.id, _data_producer=True)
         [future] = self._client.get(

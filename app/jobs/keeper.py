@@ -10,12 +10,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 from app import settings
 from app.jobs import engine
 from app.jobs.store import Store
+from app.jobs.uploads import tidy
 
-_LOOK_SECONDS = 2.0
+_LOOK_SECONDS, _TIDY_SECONDS = 2.0, 3_600.0
 _log = logging.getLogger("wordlm.jobs")
 
 
@@ -46,9 +48,13 @@ class Keeper:
             self._process.wait()
 
     def _keep(self) -> None:
+        tidied = time.monotonic()
         while not self._closed:
             try:
                 self._look()
+                if time.monotonic() - tidied > _TIDY_SECONDS:
+                    tidy(self._store)
+                    tidied = time.monotonic()
             except Exception:
                 _log.exception("looking after the jobs")  # the next look may do better
             self._woken.wait(_LOOK_SECONDS)

@@ -11,7 +11,8 @@ _PR_SET_PDEATHSIG = 1
 def die_with(parent: int) -> None:
     """Let the system end this process when the one that started it ends, in whatever way.
 
-    Elsewhere than on Linux there is no such signal: a training asks `is_orphan` at every step.
+    Elsewhere than on Linux there is no such signal: a training asks `is_orphan` at every step,
+    and a process that answers over pipes ends when they close.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

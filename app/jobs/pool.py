@@ -26,14 +26,9 @@ Progress = tuple[int, int, float]
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS, IDLE_SECONDS = 90.0, 300.0
 MAX_QUEUE, MAX_RESULTS, ATTEMPTS = 60, 64, 2
-_DIED = (
-    "the process of this experiment ended twice before its result: run it again, or a smaller one"
-)
-_BROKEN = "this experiment was ended by a mistake in the app: the server's log has it"
-_LATE = (
-    "this experiment took more than {limit:.0f} seconds and was ended: take fewer steps or a "
-    "smaller model"
-)
+_DIED = "its process ended twice before its result: ask for it again, or for something smaller"
+_BROKEN = "a mistake in the app ended it: the server's log has it"
+_LATE = "it took more than {limit:.0f} seconds and was ended: take fewer steps or a smaller model"
 
 
 class QuickError(WordLMError):
@@ -78,7 +73,7 @@ class Ticket:
             QuickError: It has none; the message says why.
         """
         if self.state != "finished":
-            raise QuickError(self._reason or f"this experiment is still {self.state}")
+            raise QuickError(self._reason or f"it is still {self.state}")
         return self._result
 
     def settle(self, state: State, *, result: Any = None, reason: str = "") -> None:
@@ -163,7 +158,7 @@ class Pool:
                 self._queue.remove(ticket)
             if ticket in self._workers:
                 self._workers[ticket].kill()
-            ticket.settle("cancelled", reason="this experiment was cancelled")
+            ticket.settle("cancelled", reason="it was cancelled")
 
     def processes(self) -> list[int]:
         """Return the ids of the processes that are running a request."""

@@ -9,7 +9,6 @@ the list; `documents` are a person's own items. `{"task": "plan", "config": {...
 stderr with its traceback and ends the process: the pool starts another.
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
+from app.jobs.mortal import die_with
 from app.jobs.work import Source, Work, source_from_json
 from wordlm_core import experiment, planning
 from wordlm_core.corpora import Corpus
@@ -30,12 +30,11 @@ from wordlm_core.training import Progress, TrainConfig
 NICE = 10
 TASKS = ("run", "look", "plan")
 _REPORT_SECONDS = 0.1
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     """Answer requests until stdin closes."""
-    _die_with(int(sys.argv[1]))
+    die_with(int(sys.argv[1]))
     if hasattr(os, "nice"):
         os.nice(NICE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
@@ -131,17 +130,6 @@ def _changed(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None  # the reader says why
     return found.st_mtime_ns, found.st_size
-
-
-def _die_with(parent: int) -> None:
-    """End when the parent does, also in the middle of a run.
-
-    Elsewhere than on Linux the closed stdin and stdout do it, at the next request or report.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before the line above
-            sys.exit()
 
 
 if __name__ == "__main__":

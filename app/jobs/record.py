@@ -1,6 +1,7 @@
 """A run's record: what is to be done, whose it is, and every state it has been in."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,20 +115,34 @@ class Job:
         try:
             plain = {name: data[name] for name in _PLAIN}
             history = tuple(Event(str(s), float(at), str(why)) for s, at, why in data["history"])
-            job = cls(
-                **plain, work=Work.from_json(data["work"]), facts=data["facts"], history=history
-            )
+            work, facts = Work.from_json(data["work"]), data["facts"]
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError("this is not the record of a job") from error
-        if job.state not in NEXT:
+        typed = all(type(plain[name]) in types for name, types in _PLAIN.items())
+        if not typed or plain["state"] not in NEXT or not isinstance(facts, dict):
             raise ConfigError("this is not the record of a job")
-        return job
+        return cls(**plain, work=work, facts=facts, history=history)
+
+    def running_seconds(self, *, of_this_attempt: bool = False) -> float:
+        """Return how long it has run, without the waiting; until now where it runs."""
+        ends = [*(each.at for each in self.history[1:]), time.time()]
+        since = self.queued if of_this_attempt else 0.0
+        spells = zip(self.history, ends, strict=True)
+        return sum(
+            max(0.0, end - event.at)
+            for event, end in spells
+            if event.state in WRITING and event.at >= since
+        )
 
 
-_PLAIN = (
-    *("id", "name", "owner", "private", "created", "queued", "state", "reason", "attempt"),
-    *("interruptions", "started", "ended"),
-)
+_NUMBER, _MAYBE = (int, float), (int, float, type(None))
+_PLAIN: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "name", "owner", "state", "reason"), (str,)),
+    **dict.fromkeys(("attempt", "interruptions"), (int,)),
+    **dict.fromkeys(("created", "queued"), _NUMBER),
+    **dict.fromkeys(("started", "ended"), _MAYBE),
+    "private": (bool,),
+}
 
 
 def owner_of(person: str) -> str:

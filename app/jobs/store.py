@@ -5,30 +5,27 @@ A run is a folder `<root>/<id>/` that holds its record `job.json` (written aside
 `state.resume.npz` and `log.txt`; `corpus.jsonl` where a person brought the text. Whatever
 dies, unfinished jobs are found here and go on from their last checkpoint.
 
-Two locks of the operating system guard it: `record.lock` for a moment around every change, and
-`writer.lock`, which whoever trains holds until its end. The system drops it with the process,
-so a record that says "running" while nobody holds the lock is of a job that died: whoever reads
-it first says so. No heartbeats, no clocks to compare.
+Whoever trains holds a lock of the operating system, which drops it with the process. So a
+record that says "running" while nobody holds the lock is of a job that died: whoever reads it
+first says so. No heartbeats, no clocks to compare.
 """
 
+import hashlib
 import json
-import logging
 import os
-import re
 import secrets
-import shutil
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from app.jobs import bounds
 from app.jobs.bounds import Limits
+from app.jobs.folders import Folders
 from app.jobs.progress import Curve, Reader
 from app.jobs.record import (
     FINAL,
@@ -44,8 +41,8 @@ from app.jobs.record import (
 )
 from app.jobs.work import Work
 from wordlm_core.checkpoint import RESUME_SUFFIX
-from wordlm_core.errors import CorpusError, WordLMError
-from wordlm_core.files import printable, replacing
+from wordlm_core.errors import CorpusError
+from wordlm_core.files import replacing
 
 MAX_INTERRUPTIONS = 5
 CHECKPOINT, STATE, CORPUS, LOG, PROGRESS, RESULT = (
@@ -56,14 +53,9 @@ CHECKPOINT, STATE, CORPUS, LOG, PROGRESS, RESULT = (
     "progress.jsonl",
     "result.json",
 )
-_RECORD, _MARK, _RESERVE = "job.json", "cancel", "reserve"
-_RESERVED_BYTES = 65_536
-_CACHED_SECONDS, _LOCK_SECONDS, _DOUBLE_CLICK_SECONDS = 0.5, 20.0, 4.0
-_LOG_BYTES = 4_000
-_MAX_READERS, _MAX_HISTORY = 200, 200
-_WRITER = "writer.lock"
-_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
-_log = logging.getLogger("wordlm.jobs")
+_MARK = "cancel"
+_CACHED_SECONDS, _DOUBLE_CLICK_SECONDS = 0.5, 4.0
+_LOG_BYTES, _MAX_READERS, _MAX_HISTORY = 4_000, 64, 200
 
 
 class Store:
@@ -71,21 +63,28 @@ class Store:
 
     def __init__(self, root: Path, limits: Limits | None = None) -> None:
         self.root, self.limits = root, limits or Limits()
+        self._folders = Folders(root)
         self._lock = threading.Lock()
-        self._records: dict[str, tuple[tuple[int, int], Job]] = {}
-        self._listed: tuple[float, tuple[Job, ...]] = (-1.0, ())
-        self._readers: dict[str, Reader] = {}
+        self._listed: tuple[float, int, tuple[Job, ...]] = (-1.0, -1, ())
+        self._readers: OrderedDict[str, Reader] = OrderedDict()
 
     # -- what there is
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return every run, the newest first."""
+        """Return every run, the newest first.
+
+        Raises:
+            JobError: The folder cannot be read.
+        """
         with self._lock:
-            if time.monotonic() - self._listed[0] > _CACHED_SECONDS:
-                found = [self._mended(job) for job in self._read_all()]
-                found.sort(key=lambda job: (job.created, job.id), reverse=True)
-                self._listed = (time.monotonic(), tuple(found))
-            return self._listed[1]
+            at, changes, found = self._listed
+            if time.monotonic() - at > _CACHED_SECONDS or changes != self._folders.changes:
+                changes = self._folders.changes  # before: a change meanwhile asks for another look
+                mended = [self._mended(job) for job in self._folders.all()]
+                mended.sort(key=lambda job: (job.created, job.id), reverse=True)
+                found = tuple(mended)
+                self._listed = (time.monotonic(), changes, found)
+            return found
 
     def visible(self, person: str, *, instructor: bool = False) -> tuple[Job, ...]:
         """Return the runs that a person may open: their own and those that are not private."""
@@ -98,7 +97,7 @@ class Store:
         Raises:
             JobError: There is none of that name.
         """
-        return self._mended(self._require(run))
+        return self._mended(self._folders.require(run))
 
     def folder(self, run: str) -> Path:
         """Return a run's folder.
@@ -106,19 +105,16 @@ class Store:
         Raises:
             JobError: That is no name of a run.
         """
-        if not _is_id(run):
-            raise JobError(f"there is no run {printable(run)[:40]!r}")
-        return self.root / run
+        return self._folders.path(run)
 
     def progress(self, run: str) -> Curve:
         """Return how far a run is; what was read before is not read again."""
         job = self.job(run)
         with self._lock:
-            reader = self._readers.get(run)
-            if reader is None:
-                while len(self._readers) >= _MAX_READERS:
-                    self._readers.pop(next(iter(self._readers)))
-                reader = self._readers[run] = Reader(self.folder(run) / PROGRESS, job.steps)
+            reader = self._readers.pop(run, None) or Reader(self.folder(run) / PROGRESS, job.steps)
+            self._readers[run] = reader
+            while len(self._readers) > _MAX_READERS:
+                self._readers.popitem(last=False)
         return reader.curve()
 
     def log(self, run: str) -> str:
@@ -184,6 +180,9 @@ class Store:
             WordLMError: It cannot be trained, or there is no room; the sentence says which.
         """
         bounds.require_sizes(work, self.limits)
+        if work.source.is_own:
+            digest = hashlib.sha256("\0".join(documents or ()).encode()).hexdigest()
+            work = replace(work, source=replace(work.source, sha256=digest))
         now = time.time()
         job = Job(
             id=f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}",
@@ -193,16 +192,29 @@ class Store:
             private=private,
             created=now,
             queued=now,
+            facts=facts or {},
             history=(Event("queued", now),),
         )
-        with self._guarding_all():
+        same = self._just_asked(job)
+        if same is not None:
+            return same
+        self._make_room(job.owner)
+
+        def fill(folder: Path) -> None:
+            if work.source.is_own:
+                self._keep_corpus(folder / CORPUS, documents or ())
+            if facts is None:
+                job.facts.update(bounds.require_trainable(work, folder / CORPUS, self.limits))
+            else:
+                bounds.require_facts(work, facts, self.limits)
+
+        def admit() -> Job | None:
             same = self._just_asked(job)
-            if same is not None:
-                return same
-            self._require_room(job.owner)
-            job = self._create(job, documents, facts)
-        self._forget_list()
-        return job
+            if same is None:
+                bounds.require_place(job.owner, self._folders.all(), self.limits)
+            return same
+
+        return self._folders.add(job, fill, admit)
 
     def cancel(self, run: str, person: str, *, instructor: bool = False) -> Job:
         """End a job, or take it out of the queue; one that is cancelled already stays so.
@@ -210,7 +222,7 @@ class Store:
         Raises:
             JobError: It is somebody else's, or has come to its end.
         """
-        with self._guarding(run):
+        with self._folders.guarding(run):
             job = self._own(run, person, "cancel", instructor=instructor)
             if job.state in ("finished", "failed"):
                 raise JobError(f"this run {_PAST[job.state]}: there is nothing to cancel")
@@ -227,13 +239,14 @@ class Store:
         Raises:
             JobError: It is somebody else's, not at such an end, or the queue is full.
         """
-        with self._guarding_all(), self._guarding(run):
+        self._make_room(owner_of(person), apart=run)
+        with self._folders.guarding_all(), self._folders.guarding(run):
             job = self._own(run, person, "resume", instructor=instructor)
             if job.state not in ("cancelled", "failed"):
                 raise JobError(
                     f"this run {_PAST[job.state]}: only a cancelled or failed one resumes"
                 )
-            self._require_room(job.owner)
+            bounds.require_place(job.owner, self._folders.all(), self.limits)
             (self.folder(run) / _MARK).unlink(missing_ok=True)
             again = replace(job, attempt=job.attempt + 1, interruptions=0, queued=time.time())
             return self._change(again, "queued")
@@ -244,12 +257,11 @@ class Store:
         Raises:
             JobError: It is somebody else's, or still open.
         """
-        with self._guarding(run):
+        with self._folders.guarding(run):
             job = self._own(run, person, "delete", instructor=instructor)
             if job.is_open:
                 raise JobError("this run is not over: cancel it first")
-            self._remove(run)
-        self._forget_list()
+            self._folders.remove(run)
 
     def share(self, run: str, person: str, *, private: bool, instructor: bool = False) -> Job:
         """Let others open a run, or no longer.
@@ -257,19 +269,23 @@ class Store:
         Raises:
             JobError: It is somebody else's.
         """
-        with self._guarding(run):
+        with self._folders.guarding(run):
             job = self._own(run, person, "share", instructor=instructor)
-            return self._write(replace(job, private=private))
+            return self._folders.write(replace(job, private=private))
 
-    def clear(self) -> None:
-        """Remove what the rule no longer keeps: runs that ended too many days ago."""
+    def clear(self, *, apart: str = "") -> None:
+        """Remove what the rule no longer keeps: runs that ended too many days ago.
+
+        Args:
+            apart: A run that stays.
+        """
         before = time.time() - self.limits.days * 86_400
         for job in self.jobs():
-            if job.is_final and (job.ended or job.created) < before:
-                with suppress(JobError), self._guarding(job.id):
-                    if self.job(job.id).is_final:
-                        self._remove(job.id)
-        self._forget_list()
+            if job.is_final and (job.ended or job.created) < before and job.id != apart:
+                with suppress(JobError), self._folders.guarding(job.id):
+                    if self._folders.require(job.id).is_final:
+                        self._folders.remove(job.id)
+        self._folders.sweep()
 
     # -- what the engine and the trainer ask for
 
@@ -287,21 +303,13 @@ class Store:
 
     @contextmanager
     def claim(self, run: str, *, patience: float = 3.0) -> Generator[None]:
-        """Become the only one who writes a run, until the block or the process ends.
+        """Become the only one who trains a run, until the block or the process ends.
 
         Raises:
-            JobError: Somebody else is, or the run is gone.
+            JobError: Somebody else does, or the run is gone.
         """
-        writer = FileLock(self.folder(run) / _WRITER)
-        self._require(run)
-        try:
-            writer.acquire(timeout=patience)
-        except Timeout as error:
-            raise JobError(f"the run {run} is being trained by another process") from error
-        try:
+        with self._folders.claim(run, patience):
             yield
-        finally:
-            writer.release()
 
     def begin(self, run: str) -> Job | None:
         """Turn queued into running, for who holds the claim; None where it is not queued."""
@@ -309,60 +317,38 @@ class Store:
 
     def note(self, run: str, facts: dict[str, Any]) -> None:
         """Keep what the training found out at its start."""
-        with self._guarding(run):
-            self._write(replace(self._require(run), facts=facts))
+        with self._folders.guarding(run):
+            self._folders.write(replace(self._folders.require(run), facts=facts))
 
-    def end(self, run: str, state: str, reason: str = "") -> None:
+    def end(self, run: str, state: str, reason: str = "") -> Job:
         """Come to an end; a job that was told to stop is cancelled, whatever it came to."""
-        if self._step(run, state, reason, only="running") is None:
-            self._step(run, "cancelled", only="stopping")
+        with self._folders.guarding(run):
+            job = self._folders.require(run)
+            if job.state == "running" and state == "cancelled":
+                job = self._change(job, "stopping")  # its mark was set, and the record not yet
+            if job.state == "stopping":
+                return self._change(job, "cancelled")
+            return self._change(job, state, reason) if job.state == "running" else job
 
     # -- parts
 
-    def _read_all(self) -> list[Job]:
-        try:
-            with os.scandir(self.root) as entries:
-                names = [entry.name for entry in entries if _is_id(entry.name)]
-        except FileNotFoundError:
-            return []
-        for gone in set(self._records) - set(names):
-            self._records.pop(gone, None)
-        return [job for job in map(self._read, names) if job is not None]
-
-    def _read(self, run: str) -> Job | None:
-        if not _is_id(run):
-            return None
-        path = self.root / run / _RECORD
-        try:
-            found = path.stat()
-            stamp = (found.st_mtime_ns, found.st_ino)
-            known = self._records.get(run)
-            if known is not None and known[0] == stamp:
-                return known[1]
-            job = Job.from_json(json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, RecursionError) as error:
-            _log.warning("the record of run %s cannot be read: %s", run, error)
-            return None
-        self._records[run] = (stamp, job)
-        return job
-
     def _mended(self, job: Job) -> Job:
         """Return the job; one that is said to run while nobody does is first put right."""
-        if job.state not in WRITING or _is_held(self.root / job.id / _WRITER):
+        if job.state not in WRITING or self._folders.is_held(job.id):
             return job
         try:
-            with self._guarding(job.id):
-                again = self._read(job.id)
-                if again is None or again.state not in WRITING:
-                    return again or job
-                with FileLock(self.root / job.id / _WRITER, timeout=0):
+            with self._folders.guarding(job.id):
+                again = self._folders.require(job.id)
+                if again.state not in WRITING:
+                    return again
+                with self._folders.claim(job.id, 0.0):
                     return self._died(again)
-        except (Timeout, JobError):
+        except JobError:
             return job  # somebody was quicker, or the disk is full: the next look decides
 
     def _died(self, job: Job) -> Job:
+        if job.state == "running" and self.is_marked(job.id):
+            job = self._change(job, "stopping")
         if job.state == "stopping":
             return self._change(job, "cancelled", "its process ended before it could answer")
         if job.interruptions + 1 >= MAX_INTERRUPTIONS:
@@ -372,8 +358,8 @@ class Store:
         return self._change(counted, "interrupted", "its process ended without a word")
 
     def _step(self, run: str, state: str, reason: str = "", *, only: str) -> Job | None:
-        with self._guarding(run):
-            job = self._require(run)
+        with self._folders.guarding(run):
+            job = self._folders.require(run)
             return self._change(job, state, reason) if job.state == only else None
 
     def _change(self, job: Job, state: str, reason: str = "") -> Job:
@@ -389,55 +375,17 @@ class Store:
             ended=now if state in FINAL else None,
             history=(*job.history[-_MAX_HISTORY:], Event(state, now, reason)),
         )
-        return self._write(changed)
+        return self._folders.write(changed)
 
-    def _write(self, job: Job) -> Job:
-        text = json.dumps(job.to_json(), ensure_ascii=False, allow_nan=False).encode()
-        path = self.root / job.id / _RECORD
-        try:
-            _put(path, text)
-        except JobError:
-            # On a full disk the record must still say so: this is what the reserve is for.
-            (self.root / job.id / _RESERVE).unlink(missing_ok=True)
-            _put(path, text)
-        self._records.pop(job.id, None)
-        self._forget_list()
-        if job.is_final:
-            (self.root / job.id / _RESERVE).unlink(missing_ok=True)
-        return job
+    def _make_room(self, owner: str, *, apart: str = "") -> None:
+        """Clear what the rule allows where the disk is full.
 
-    def _require_room(self, owner: str) -> None:
-        bounds.require_place(owner, self._read_all(), self.limits)
-        if bounds.has_room(self.root, self.limits):
-            return
-        self.clear()
-        if not bounds.has_room(self.root, self.limits):
-            raise JobError(
-                f"there is no room on the disk: all runs together may take "
-                f"{self.limits.megabytes:,} MB; delete some first"
-            )
-
-    def _create(
-        self, job: Job, documents: Sequence[str] | None, facts: dict[str, Any] | None
-    ) -> Job:
-        folder = self.root / job.id
-        try:
-            folder.mkdir(parents=True)
-            if job.work.source.is_own:
-                self._keep_corpus(folder / CORPUS, documents or ())
-            if facts is None:
-                facts = bounds.require_trainable(job.work, folder / CORPUS, self.limits)
-            else:
-                bounds.require_facts(job.work, facts, self.limits)
-            with replacing(folder / _RESERVE, JobError) as file:
-                file.write(bytes(_RESERVED_BYTES))
-            return self._write(replace(job, facts=facts))
-        except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise JobError(f"the run could not be written: {error.strerror or error}") from error
-        except WordLMError:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+        Raises:
+            JobError: It stays full.
+        """
+        if bounds.lacking(self.root, owner, self._folders.all(), self.limits):
+            self.clear(apart=apart)
+            bounds.require_disk(self.root, owner, self._folders.all(), self.limits)
 
     def _keep_corpus(self, path: Path, documents: Sequence[str]) -> None:
         if not documents:
@@ -452,54 +400,23 @@ class Store:
 
     def _just_asked(self, job: Job) -> Job | None:
         """Return the job that a second click would ask for again."""
-        for other in self._read_all():
-            if (other.owner, other.name, other.work) == (job.owner, job.name, job.work) and (
+        asked = (job.owner, job.name, job.work, job.private)
+        for other in self._folders.all():
+            if (other.owner, other.name, other.work, other.private) == asked and (
                 other.is_open and job.created - other.created < _DOUBLE_CLICK_SECONDS
             ):
                 return other
         return None
 
-    def _require(self, run: str) -> Job:
-        found = self._read(run)
-        if found is None:
-            raise JobError(f"there is no run {printable(run)[:40]!r}: it may have been deleted")
-        return found
-
     def _own(self, run: str, person: str, verb: str, *, instructor: bool) -> Job:
-        found = self._require(run)
+        found = self._folders.require(run)
         if not instructor and found.owner != owner_of(person):
             raise JobError(
                 f"this run is somebody else's: only they or the instructor may {verb} it"
             )
-        if found.state in WRITING and not _is_held(self.root / run / _WRITER):
+        if found.state in WRITING and not self._folders.is_held(run):
             return self._died(found)
         return found
-
-    def _remove(self, run: str) -> None:
-        folder = self.folder(run)
-        doomed = self.root / f".{run}.deleted"
-        folder.rename(doomed)  # in one move, so that nobody sees half a run
-        shutil.rmtree(doomed, ignore_errors=True)
-        self._records.pop(run, None)
-        self._readers.pop(run, None)
-
-    def _forget_list(self) -> None:
-        self._listed = (-1.0, self._listed[1])
-
-    @contextmanager
-    def _guarding(self, run: str) -> Generator[None]:
-        self._require(run)
-        with _locked(self.folder(run) / "record.lock"):
-            yield
-
-    @contextmanager
-    def _guarding_all(self) -> Generator[None]:
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise JobError(f"the folder of the runs cannot be made: {error.strerror}") from error
-        with _locked(self.root / "store.lock"):
-            yield
 
 
 _PAST = {
@@ -511,34 +428,3 @@ _PAST = {
     "failed": "has failed",
     "finished": "has finished",
 }
-
-
-def _is_id(run: str) -> bool:
-    return _ID.fullmatch(run) is not None
-
-
-def _put(path: Path, data: bytes) -> None:
-    with replacing(path, JobError) as file:
-        file.write(data)
-
-
-@contextmanager
-def _locked(path: Path) -> Generator[None]:
-    try:
-        with FileLock(path, timeout=_LOCK_SECONDS):
-            yield
-    except Timeout as error:
-        raise JobError("the runs are busy: try again in a moment") from error
-    except FileNotFoundError as error:
-        raise JobError("there is no such run: it may have been deleted") from error
-
-
-def _is_held(path: Path) -> bool:
-    """Return whether a process holds the lock of a file; it is free where the file is not."""
-    if not path.exists():
-        return False
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True

@@ -1,5 +1,6 @@
 """What a worker does for one job: start the process that trains, wait, and see that it ends."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ PAUSE_SECONDS = 2.5
 _LOOK_SECONDS = 0.05
 _GRACE_SECONDS = 60.0
 _MAX_STARTS = 3
+_log = logging.getLogger("wordlm.jobs")
 
 
 def run(job: str) -> str:
@@ -28,8 +30,11 @@ def run(job: str) -> str:
     while True:
         try:
             found = store.job(job)
-            if found.is_final:
-                return found.state
+        except JobError:
+            return "deleted"
+        if found.is_final:
+            return found.state
+        try:
             if found.state == "interrupted":
                 time.sleep(PAUSE_SECONDS)
                 store.requeue(job)
@@ -40,8 +45,9 @@ def run(job: str) -> str:
                 _train(store, found)
             else:
                 time.sleep(1.0)  # a process that an earlier worker has started is still at it
-        except JobError:
-            return "deleted"
+        except (JobError, OSError) as error:
+            _log.warning("run %s: %s", job, error)  # a busy lock, a full disk: they may pass
+            time.sleep(1.0)
 
 
 def _train(store: Store, job: Job) -> None:
@@ -59,19 +65,23 @@ def _train(store: Store, job: Job) -> None:
         )
     with process:
         try:
-            _wait(store, job.id, process)
+            _wait(store, job, process)
         finally:
             process.kill()
 
 
-def _wait(store: Store, job: str, process: "subprocess.Popen[bytes]") -> None:
-    """Return when the process has ended, or has left a cancel mark unanswered for too long."""
-    marked_at: float | None = None
-    too_late = time.monotonic() + store.limits.minutes * 60 + _GRACE_SECONDS
-    while process.poll() is None and time.monotonic() < too_late:
+def _wait(store: Store, job: Job, process: "subprocess.Popen[bytes]") -> None:
+    """Return when the process has ended, or is to be: it did not answer, or takes too long."""
+    minutes = store.limits.minutes
+    left = minutes * 60 - job.running_seconds(of_this_attempt=True) + _GRACE_SECONDS
+    marked_at, too_late = None, time.monotonic() + left
+    while process.poll() is None:
         time.sleep(_LOOK_SECONDS)
-        if not store.is_marked(job):
-            continue
-        marked_at = marked_at or time.monotonic()
-        if time.monotonic() - marked_at > ANSWER_SECONDS:
+        now = time.monotonic()
+        if now > too_late:
+            store.end(job.id, "failed", f"it took more than {minutes:,} minutes and did not stop")
             return
+        if store.is_marked(job.id):
+            marked_at = marked_at or now
+            if now - marked_at > ANSWER_SECONDS:
+                return

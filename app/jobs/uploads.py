@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from app.jobs.bounds import Limits, has_room
 from app.jobs.record import owner_of
+from app.jobs.store import Store
 from wordlm_core import checkpoint
 from wordlm_core.corpora import reading
 from wordlm_core.errors import CheckpointError, CorpusError, WordLMError
@@ -308,3 +309,12 @@ def _label(name: str, otherwise: str) -> str:
             f"{head[: LONGEST_NAME - len(ending) - 2]}….{ending}" if short else last[:LONGEST_NAME]
         )
     return last or otherwise
+
+
+def tidy(store: Store) -> None:
+    """Remove the jobs and uploads of a folder that the rule no longer keeps."""
+    try:
+        store.clear()
+        Uploads(store.root, store.limits).clear()
+    except (OSError, WordLMError) as error:
+        _log.warning("old jobs and uploads could not be cleared: %s", error)

@@ -29,6 +29,7 @@ class Source:
         documents: Only the first so many.
         label: What people call an own corpus: its file's name.
         licence: Of an own corpus.
+        sha256: Of an own corpus's documents; the store fills it in.
     """
 
     corpus: str
@@ -36,6 +37,7 @@ class Source:
     documents: int | None = None
     label: str = ""
     licence: str = "unknown"
+    sha256: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -145,7 +147,7 @@ def source_from_json(data: Any) -> Source:
     known = {entry.name for entry in fields(Source)}
     if not isinstance(data, dict) or not set(data) <= known or "corpus" not in data:
         raise ConfigError("the corpus of a job is a record that names it")
-    texts = [data["corpus"], data.get("label", ""), data.get("licence", "")]
+    texts = [data["corpus"], data.get("label", ""), data.get("licence", ""), data.get("sha256", "")]
     profile, documents = data.get("profile"), data.get("documents")
     numbers = documents is None or (type(documents) is int and documents > 0)
     if not (all(isinstance(text, str) for text in texts) and numbers):

@@ -22,6 +22,7 @@ from tests.jobs.conftest import (
     ROOT,
     Queue,
     endless,
+    free_port,
     gpt,
     mlp,
     states,
@@ -53,14 +54,6 @@ with store.claim(run):
     store.note(run, {"parameters": step})
     writer.close()
     store.end(run, "finished")
-"""
-KEEPER = """
-import time
-from app import settings
-from app.jobs.keeper import Keeper
-from app.jobs.store import Store
-Keeper(Store(settings.current().runs_folder)).start()
-time.sleep(600)
 """
 
 
@@ -154,18 +147,19 @@ def test_a_sweep_by_two_people_runs_to_the_end_with_a_worker_killed(store, queue
 
 
 def test_the_app_is_killed_and_started_again(store):
-    """The keeper is what the page server runs: with it die engine, workers and trainers."""
+    """With it die engine, workers and trainers; nobody has to open a page for them to go on."""
     job = store.submit(endless(), ANN)
     ours = {**os.environ, "WORDLM_RUNS": str(store.root)}
+    command = [sys.executable, "-m", "app", "--server.port", str(free_port())]
     for _ in range(2):
-        app = subprocess.Popen([sys.executable, "-c", KEEPER], cwd=ROOT, env=ours)
+        app = subprocess.Popen(command, cwd=ROOT, env=ours, stdout=subprocess.DEVNULL)
         wait_for(lambda: store.job(job.id).state == "running", 60)
         seen = store.progress(job.id).step
         wait_for(lambda seen=seen: store.progress(job.id).step > seen + 5, 60)
         app.kill()
         app.wait()
         wait_for(lambda: not trainers_of(job.id), 5)
-        assert store.job(job.id).state == "interrupted"
+        wait_for(lambda: store.job(job.id).state == "interrupted", 10)
     assert store.cancel(job.id, ANN).state == "cancelled"
 
 
@@ -191,11 +185,11 @@ def test_fifty_cancels_at_every_moment_of_a_life(store):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 3 MB, where this user may make one."""
+    """A file system of 8 MB, where this user may make one."""
     where = tmp_path / "disk"
     where.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(where)], check=False
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(where)], check=False
     )
     if made.returncode:
         pytest.skip("only root can mount a small disk")
@@ -208,7 +202,7 @@ def test_a_full_disk_fails_with_the_reason_and_the_earlier_checkpoint_loads(
 ):
     monkeypatch.setattr("app.jobs.bounds._FREE_BYTES", 0)
     store = Store(small_disk / "runs")
-    job = store.submit(mlp(50_0, d_model=64, hidden=64), ANN)
+    job = store.submit(mlp(4_000, d_model=64, hidden=64), ANN)
     with Queue("embedded").on(store.root):
         wait_for(lambda: store.checkpoints(store.job(job.id)), 60)
         hog = small_disk / "hog"

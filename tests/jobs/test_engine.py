@@ -5,6 +5,7 @@ machines. What is killed on the way stands in `test_chaos.py`.
 """
 
 import itertools
+import json
 import os
 import signal
 import time
@@ -12,7 +13,9 @@ import time
 import numpy as np
 import psutil
 
-from app.jobs import engine
+from app.jobs import child, engine
+from app.jobs.record import Job
+from app.jobs.store import Store
 from tests.jobs.conftest import (
     ANN,
     BOB,
@@ -102,3 +105,44 @@ def test_an_engine_without_work_has_no_workers_and_stands_alone(store):
         assert sum(mine.cpu_times()[:2]) - used < 0.15
     assert not engine.is_working(store.root)
     assert states(store.job(job.id)) == ["queued", "running", "finished"]
+
+
+def test_a_task_that_comes_back_too_early_is_given_again_and_not_in_a_hurry(store):
+    """The log cannot be written for a while: nobody spins, and then the job runs."""
+    job = store.submit(gpt(), ANN)
+    log = store.folder(job.id) / "log.txt"
+    log.mkdir()
+    with Queue("embedded").on(store.root) as machines:
+        wait_for(lambda: children_of(machines.app.pid, "spawn_main"), 30)
+        mine = psutil.Process(machines.app.pid)
+        used = sum(mine.cpu_times()[:2])
+        time.sleep(3)
+        assert sum(mine.cpu_times()[:2]) - used < 1.0
+        log.rmdir()
+        wait_for(lambda: store.job(job.id).is_final, 60)
+    assert store.job(job.id).state in ("finished", "failed")
+
+
+def test_a_cancel_after_the_last_step_keeps_what_was_trained(store, monkeypatch):
+    """The process is at its test; resumed, it is at its end and does not begin anew."""
+    job = store.submit(mlp(200), ANN)
+    end = Store.end
+
+    def cancelled_first(self: Store, run: str, state: str, reason: str = "") -> Job:
+        self.cancel(run, ANN)
+        return end(self, run, state, reason)
+
+    with monkeypatch.context() as late:
+        late.setattr(Store, "end", cancelled_first)
+        late.setattr(child, "die_with", lambda parent: None)
+        late.setattr(child, "is_orphan", lambda parent: False)
+        late.setattr(os, "nice", lambda by: 0)
+        child.main(store.root, job.id, 0)
+    assert store.job(job.id).state == "cancelled"
+    store.resume(job.id, ANN)
+    with Queue("embedded").on(store.root):
+        wait_for(lambda: store.job(job.id).is_final, 60)
+    assert store.job(job.id).state == "finished"
+    told = (store.folder(job.id) / "progress.jsonl").read_text()
+    steps = [json.loads(line)["step"] for line in told.splitlines()]
+    assert steps == sorted(set(steps)), "it trained steps again"

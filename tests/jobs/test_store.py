@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from app.jobs import store as stores
+from app.jobs import folders
 from app.jobs.bounds import Limits
-from app.jobs.record import FINAL, NEXT, Job, JobError, owner_of
+from app.jobs.record import FINAL, NEXT, Event, Job, JobError, owner_of
 from app.jobs.store import MAX_INTERRUPTIONS, Store
 from app.jobs.work import OWN, Source, Work
 from tests.jobs.conftest import ANN, BOB, FACTS, ROOT, gpt, mlp, states
@@ -81,6 +82,30 @@ def test_a_record_that_is_none_hides_one_run_and_no_other(store, broken):
     assert [job.id for job in fresh.jobs()] == [good.id]
     with pytest.raises(JobError, match="there is no run"):
         fresh.job(bad.id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"created": None}, {"queued": "x"}, {"started": "x"}, {"state": ["queued"]}),
+        *({"private": 0}, {"attempt": True}, {"facts": []}, {"history": [1]}, {"id": "x"}),
+        *({"history": [["queued", "x", ""]]}, {"work": {}}, {"owner": None}),
+    ],
+)
+def test_a_record_of_other_types_hides_one_run_and_no_other(store, change):
+    good, bad = quick(store), quick(store, BOB)
+    record = {**bad.to_json(), **change}
+    (store.folder(bad.id) / "job.json").write_text(json.dumps(record))
+    fresh = Store(store.root)
+    assert [job.id for job in fresh.jobs()] == [job.id for job in fresh.queue()] == [good.id]
+
+
+def test_a_lock_that_cannot_be_opened_breaks_nobody(store):
+    job, other = quick(store), quick(store, BOB)
+    end(start(store, job))
+    (store.folder(job.id) / "writer.lock").unlink()
+    (store.folder(job.id) / "writer.lock").mkdir()
+    assert {each.id for each in Store(store.root).jobs()} == {job.id, other.id}
 
 
 def test_every_way_through_the_states(store):
@@ -185,6 +210,105 @@ def test_many_at_once_cancel_and_resume_one_job(store):
     assert all(after in NEXT[before] for before, after in itertools.pairwise(seen))
 
 
+def test_a_mark_that_was_left_alone_still_ends_the_run(store):
+    """Killed between the mark and the record: the run is cancelled, not started again."""
+    job = quick(store)
+    with store.claim(job.id):
+        store.begin(job.id)
+        (store.folder(job.id) / "cancel").touch()
+        assert store.end(job.id, "cancelled").state == "cancelled"
+    other = quick(store, BOB)
+    process = start(store, other)
+    (store.folder(other.id) / "cancel").touch()
+    end(process)
+    assert states(store.job(other.id)) == ["queued", "running", "stopping", "cancelled"]
+
+
+def test_what_was_submitted_is_in_the_next_list(store):
+    """Also while another thread is just listing what was there before."""
+    stop = threading.Event()
+
+    def list_on() -> None:
+        while not stop.is_set():
+            store.jobs()
+
+    thread = threading.Thread(target=list_on)
+    thread.start()
+    try:
+        for seed in range(8):
+            job = quick(store, f"{seed}" * 32)
+            assert job.id in {each.id for each in store.jobs()}
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_two_texts_of_one_name_are_two_runs(store):
+    work = Work("train", TrainConfig.of("microgpt", steps=10), Source(OWN, label="corpus.txt"))
+    one, same, two = (
+        store.submit(work, ANN, documents=texts, facts=FACTS)
+        for texts in (["anna"], ["anna"], ["otto"])
+    )
+    assert one.id == same.id != two.id
+
+
+def test_a_long_check_of_one_holds_up_nobody_else(store, monkeypatch):
+    inside, go_on = threading.Event(), threading.Event()
+
+    def check(*_: object) -> dict[str, object]:
+        inside.set()
+        assert go_on.wait(10)
+        return dict(FACTS)
+
+    monkeypatch.setattr("app.jobs.bounds.require_trainable", check)
+    thread = threading.Thread(target=lambda: store.submit(gpt(), ANN))
+    thread.start()
+    assert inside.wait(10)
+    began = time.monotonic()
+    quick(Store(store.root), BOB)
+    assert time.monotonic() - began < 2
+    go_on.set()
+    thread.join()
+    assert len(store.jobs()) == 2
+
+
+def test_what_kills_and_damage_leave_is_swept_after_a_day(store):
+    job = quick(store)
+    for name in (f".{job.id}.new", f".{job.id}.deleted", "20200101-000000-abcdef"):
+        (store.root / name).mkdir()
+        (store.root / name / "corpus.jsonl").write_text("private")
+    store.clear()
+    assert len([path for path in store.root.iterdir() if path.is_dir()]) == 4
+    for path in store.root.iterdir():
+        os.utime(path, (0, 0))
+    store.clear()
+    assert [path.name for path in store.root.iterdir() if path.is_dir()] == [job.id]
+
+
+def test_open_jobs_count_with_what_they_will_write_and_one_person_has_a_part(tmp_path):
+    store = Store(tmp_path, Limits(megabytes=40))
+    large = FACTS | {"parameters": 500_000}
+
+    def fill(person: str) -> None:
+        for seed in range(9):
+            store.submit(mlp(seed=seed), person.format(seed), facts=large)
+
+    with pytest.raises(JobError, match="your runs take more than 10 MB"):
+        fill(ANN)
+    with pytest.raises(JobError, match="no room on the disk"):
+        fill("person {}")
+
+
+def test_running_time_leaves_the_waiting_out(store):
+    job = quick(store)
+    at = [("queued", 0.0), ("running", 10.0), ("interrupted", 14.0), ("queued", 20.0)]
+    at += [("running", 30.0), ("stopping", 35.0), ("cancelled", 36.0)]
+    history = tuple(Event(state, when) for state, when in at)
+    job = replace(job, history=history, queued=20.0)
+    assert job.running_seconds() == 10.0
+    assert job.running_seconds(of_this_attempt=True) == 6.0
+
+
 def test_a_double_click_is_one_job_and_equal_names_are_two_runs(store):
     first, second = (quick(store, name="mine") for _ in range(2))
     assert first.id == second.id
@@ -219,7 +343,7 @@ def test_two_threads_that_click_at_once_make_one_job(store):
 def test_a_name_is_a_label_and_never_a_path(store, name):
     job = quick(store, name=name)
     assert os.listdir(store.root.parent) == ["runs"]
-    assert stores._is_id(job.id)
+    assert folders._ID.fullmatch(job.id)
     assert 1 <= len(job.name) <= 60
     assert job.name.isprintable()
     assert Store(store.root).job(job.id).name == job.name

@@ -311,7 +311,7 @@ def test_a_long_run_is_watched_left_found_again_and_cancelled(at):
     assert "cancel_run" in keys(at, "button")
     assert at.get("progress")
     at.button("cancel_run").click().run()
-    assert "this experiment was cancelled" in said(at).lower()
+    assert "it was cancelled" in said(at).lower()
     assert "run_experiment" in keys(at, "button")  # the prediction is still locked
     assert is_fine(at)
 

@@ -270,7 +270,7 @@ def test_every_model_has_settings_of_its_own(artifacts, pool, model):
 REFUSED = (
     ("new_microgpt_steps", 0, "steps must be"),
     ("new_microgpt_steps", -5, "steps must be"),
-    ("new_microgpt_steps", 20_001, "a job has at most 20,000"),
+    ("new_microgpt_steps", 20_001, "a training has at most 20,000"),
     ("new_microgpt_heads", 3, "heads"),
     ("new_microgpt_seed", -1, "the seed must be"),
     ("new_microgpt_width", 2000, "parameters must be"),

@@ -415,7 +415,7 @@ def test_a_mistake_in_a_thread_fails_its_request_alone_and_is_not_hidden(single,
         broken.setattr(pool_module, "_record", _mistaken)
         assert blocker.wait(10.0)
     assert blocker.state == "failed"
-    with pytest.raises(QuickError, match="ended by a mistake in the app"):
+    with pytest.raises(QuickError, match="a mistake in the app ended it"):
         blocker.result()
     assert waiting.wait(10.0)  # by another thread, although nobody asked for anything since
     assert waiting.state == "finished"

@@ -1,4 +1,4 @@
-"""The boxes of one's own settings: whatever is typed stays, and what is none is said."""
+"""Boxes for settings of one's own: whatever is typed stays, and what is none is said."""
 
 from typing import Any
 
