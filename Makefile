@@ -34,17 +34,17 @@ run: .venv/.run  ## start the app on PORT (default 8501)
 
 test: .venv/.dev browser  ## all tests but the slow ones and the chaos
 	@$(PYTEST) $(TOGETHER) -m "not slow and not browser and not chaos"
-	@$(PYTEST) -m "browser and not slow"
+	@$(PYTEST) -m "browser and not slow and not chaos"
 
 quick: .venv/.dev  ## the 90-second part: the library, and every page once
 	@$(PYTEST) $(TOGETHER) -m "not slow and not browser" tests/core tests/test_*.py $(ONCE)
 
 test-all: .venv/.dev browser  ## every test
 	@$(PYTEST) $(TOGETHER) -m "not browser and not chaos"
-	@$(PYTEST) -m browser
+	@$(PYTEST) -m "browser and not chaos"
 	@$(MAKE) --no-print-directory chaos
 
-chaos: .venv/.dev  ## kill, race and fill: jobs on one machine and on several
+chaos: .venv/.dev browser  ## kill, race and fill: jobs on one machine and on several
 	@$(PYTEST) -m chaos
 
 check: .venv/.dev  ## lint, format, types, dead links

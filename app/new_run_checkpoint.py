@@ -5,12 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import layout, new_run_corpus, state
+from app import layout, lenses, new_run_corpus, state
 from app.figures import model_name
-from app.jobs.store import owner_of
-from app.jobs.uploads import Upload
-from wordlm_core.checkpoint import Checkpoint, step_number
-from wordlm_core.errors import WordLMError
+from app.jobs.uploads import Facts, Upload
+from wordlm_core.checkpoint import MAX_BYTES, Checkpoint, step_number
+from wordlm_core.errors import CheckpointError, WordLMError
 from wordlm_core.models.base import count_parameters
 
 _FILE, _VOCAB, _REFUSED = "new_checkpoint_file", "new_checkpoint_vocab", "_new_checkpoint_refused"
@@ -19,16 +18,7 @@ _RULES = (
     "A model that was trained elsewhere, as this app or the course writes it: checked as every "
     "file is, and only you see it unless you share it."
 )
-_LENSES = (
-    ("20_attention.py", "Attention", ":material/grid_on:"),
-    ("30_ablation.py", "Ablation", ":material/content_cut:"),
-    ("40_embeddings.py", "Embeddings", ":material/scatter_plot:"),
-    ("50_neighbours.py", "Neighbours", ":material/hub:"),
-    ("60_context.py", "Context", ":material/compare_arrows:"),
-    ("70_generate.py", "Generate", ":material/casino:"),
-    ("80_logits.py", "Logit view", ":material/swap_vert:"),
-)
-_MEGABYTES = 200
+_MEGABYTES = MAX_BYTES // 2**20
 
 
 def section() -> None:
@@ -55,44 +45,65 @@ def _take() -> None:
     if sent is None:
         return
     read = None if vocab is None else vocab.getvalue()
+    name = new_run_corpus.said_name(sent.name)
     try:
-        made = state.uploads().add_checkpoint(sent.getvalue(), sent.name, state.person(), read)
+        made = state.uploads().add_checkpoint(sent.getvalue(), name, state.person(), read)
         state.put(_PICKED, made.id)
+    except CheckpointError as error:
+        known = name in str(error)
+        state.put(_REFUSED, error if known else CheckpointError(f"file {name[:60]}: {error}"))
     except WordLMError as error:
         state.put(_REFUSED, error)
 
 
 def _brought() -> None:
-    me = owner_of(state.person())
     found = state.uploads().visible(state.person(), state.is_instructor())
-    mine = [each for each in found if each.kind == "checkpoint" and each.owner == me]
-    if not mine:
+    brought = [u for u in found if u.kind == "checkpoint" and new_run_corpus.may_delete(u)]
+    if not brought:
         return
-    chosen = _pick(mine)
-    try:
-        opened = state.opened(chosen.path, chosen.label)
-    except WordLMError as error:
-        layout.refuse(error)
-    else:
-        layout.table(("", ""), _told(opened), words=(0, 1), label="What it is")
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            layout.help_line("Open in:")
-            for file, title, icon in _LENSES:
-                layout.page_link(file, title, icon, {"checkpoint": chosen.label})
+    chosen = _pick(brought)
+    _tell(chosen)
+    layout.help_line("Open it in:")
+    lenses.links(chosen.label, chosen.facts.family)
     new_run_corpus.manage(chosen, "checkpoint", _REFUSED)
 
 
-def _pick(mine: Sequence[Upload]) -> Upload:
-    by_id = {each.id: each for each in mine}
+def _tell(chosen: Upload) -> None:
+    """Say what a checkpoint is, as noted when it came; the file is read when that is asked for."""
+    facts = chosen.facts
+    rows = [
+        ["kind", model_name(_kind(facts))],
+        ["reads", f"{facts.tokenizer}s"],
+        ["width", f"{facts.width:,}"],
+        ["size", f"{chosen.size / 2**20:,.1f} MB"],
+    ]
+    if st.toggle("Look into the file", key=f"look_into_{chosen.id}"):
+        try:
+            rows = _told(state.opened(chosen.path, chosen.label))
+        except WordLMError as error:
+            layout.refuse(error)
+    layout.table(("", ""), rows, words=(0, 1), label="What it is")
+
+
+def _kind(facts: Facts) -> str:
+    several = facts.family == "attention" and facts.heads > 1
+    return "multihead" if several else facts.family
+
+
+def _pick(brought: Sequence[Upload]) -> Upload:
+    by_id = {each.id: each for each in brought}
     if state.value(_PICKED, None) not in by_id:
-        state.put(_PICKED, mine[-1].id)
-    if len(mine) == 1:
-        layout.subtitle(mine[0].label)
-        return mine[0]
+        state.put(_PICKED, brought[-1].id)
+    if len(brought) == 1:
+        layout.subtitle(brought[0].label)
+        return brought[0]
     picked = st.selectbox(
-        "Your checkpoints", list(by_id), format_func=lambda each: by_id[each].label, key=_PICKED
+        "Checkpoints that were brought",
+        list(by_id),
+        format_func=lambda each: by_id[each].label,
+        key=_PICKED,
     )
-    return by_id[picked or mine[-1].id]
+    return by_id[picked or brought[-1].id]
 
 
 def _told(opened: Checkpoint) -> list[list[str]]:

@@ -21,7 +21,7 @@ from wordlm_core.training import TrainConfig
 
 _WHAT = ("one model", "all kinds", "an experiment")
 _AS_IS, _LONGER = "as on its page", "6,000 steps"
-_LONG_STEPS = 6_000  # three seeds of it are within the steps of a job
+_LONG_STEPS = 6_000
 _ABOUT = {
     "benchmark": "MLP, attention with one head and with four on the same text and seeds: "
     "which one predicts better?",
@@ -87,7 +87,7 @@ def _benchmark() -> tuple[Asked, Chosen]:
     layout.help_line(_ABOUT["benchmark"])
     size, chosen = _size_and_text("benchmark")
     given, places = new_run_sizes.size("benchmark", size).settings, st.columns(3)
-    # Three seeds of the whole protocol are more than one job may have.
+    # Three seeds of the whole protocol take longer than a job has on most machines.
     full = size == FULL
     start = BENCHMARK_SEEDS[:1] if full else BENCHMARK_SEEDS
     seeds = wholes(places[0], "Seeds", "new_seeds_full" if full else "new_seeds", start)

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import layout, settings, state
-from app.jobs.store import owner_of
+from app.jobs.record import owner_of
 from app.jobs.uploads import Upload
 from app.jobs.work import OWN, Source
 from wordlm_core import corpora
@@ -83,24 +83,37 @@ def upload_box(chosen: Chosen | None) -> None:
             max_upload_size=limit,
             on_change=_take,
         )
-        upload = None if chosen is None else chosen.upload
-        if upload is not None and upload.owner == owner_of(state.person()):
-            manage(upload, "text", _REFUSED)
+        if chosen is not None and chosen.upload is not None and may_delete(chosen.upload):
+            manage(chosen.upload, "text", _REFUSED)
     refused(_REFUSED)
 
 
+def may_delete(upload: Upload) -> bool:
+    """Return whether an upload is this person's, or this person the instructor."""
+    return _is_mine(upload) or state.is_instructor()
+
+
+def said_name(name: str) -> str:
+    """Return the name of a file that was sent with no sign in it that parts a path."""
+    return name.replace("/", "\N{DIVISION SLASH}")
+
+
 def manage(upload: Upload, what: str, refusals: str) -> None:
-    """Offer to share or delete an upload of one's own.
+    """Offer to share or delete an upload of one's own; the instructor deletes others', too.
 
     Args:
         upload: The upload.
         what: What it is, in a word.
         refusals: Where a refusal is kept until the page is drawn.
     """
-    shared = f"shared_{upload.id}"
-    state.put(shared, not upload.private)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.toggle(f"Others may use this {what}", key=shared, on_change=_share, args=(upload.id,))
+        if _is_mine(upload):
+            shared = f"shared_{upload.id}"
+            state.put(shared, not upload.private)
+            title = f"Others may use this {what}"
+            st.toggle(title, key=shared, on_change=_share, args=(upload.id, refusals))
+        else:
+            layout.help_line(f"Somebody else's {what}: {upload.owner[:4]}.")
         st.button(
             f"Delete {layout.plain(upload.name)}",
             key=f"delete_{upload.id}",
@@ -165,16 +178,24 @@ def _take() -> None:
     if sent is None:
         return
     try:
-        made = state.uploads().add_corpus(sent.getvalue(), sent.name, state.person())
+        name = said_name(sent.name)
+        made = state.uploads().add_corpus(sent.getvalue(), name, state.person())
     except WordLMError as error:
         state.put(_REFUSED, error)
         return
     state.put(_UPLOADED, made.id)
 
 
-def _share(upload: str) -> None:
+def _is_mine(upload: Upload) -> bool:
+    return upload.owner == owner_of(state.person())
+
+
+def _share(upload: str, refusals: str) -> None:
     private = not state.value(f"shared_{upload}", False)
-    state.uploads().share(upload, state.person(), private)
+    try:
+        state.uploads().share(upload, state.person(), private)
+    except WordLMError as error:
+        state.put(refusals, error)
 
 
 def _delete(upload: str, refusals: str) -> None:

@@ -2,6 +2,7 @@
 
 import html
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,14 +13,13 @@ from app import layout, new_run_told, settings, state
 from app.jobs import bounds
 from app.jobs.pool import QuickError, Ticket
 from app.new_run_choice import Asked
-from app.runs_told import lasting
+from app.runs_told import FLOOR, FLOORS, GUESSING, ago, lasting
 from wordlm_core.errors import ConfigError, WordLMError
-from wordlm_core.planning import BY_HEART, GRAMMAR, Plan
+from wordlm_core.planning import Plan
 from wordlm_core.text import UNK, visible
 
-_POLL_SECONDS, _WAIT_SECONDS = 2.0, 0.3
+_POLL_SECONDS, _WAIT_SECONDS, _AGAIN_SECONDS = 2.0, 0.3, 4.0
 _TICKETS = "_new_run_plans"
-_FLOORS = {GRAMMAR: "loss of knowing the grammar", BY_HEART: "loss of knowing it by heart"}
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,12 @@ class Estimate:
 
     Attributes:
         plans: One for each of its kinds of model; empty while they are measured.
+        at: When the oldest of them was measured, in seconds since 1970.
         refused: Why it cannot be trained, in a sentence that was said; else empty.
     """
 
     plans: tuple[Plan, ...] = ()
+    at: float = 0.0
     refused: str = ""
 
 
@@ -48,12 +50,13 @@ def estimate(asked: Asked | None) -> Estimate:
             return Estimate()
         for plan in plans:
             bounds.require_facts(asked.work, plan.facts.to_json(), settings.current().limits)
-        _card(asked, plans)
+        found = Estimate(plans, min(state.answered_at(ticket.key) for ticket in tickets))
+        _card(asked, found)
         _require_time(asked, plans)
     except WordLMError as error:
         layout.refuse(error)
         return Estimate(refused=str(error))
-    return Estimate(plans)
+    return found
 
 
 def seconds(asked: Asked, plans: Sequence[Plan]) -> float:
@@ -86,7 +89,16 @@ def watch(tickets: Sequence[Ticket]) -> None:
     done = sum(ticket.over for ticket in tickets)
     place = next((ticket.place for ticket in tickets if not ticket.over), 0)
     queue = f", place {place} in the queue" if place > 1 else ""
-    st.progress(done / len(tickets), f"Measuring how long it takes here{queue}")
+    told = f"Checking the text, and measuring how long it takes here{queue}"
+    st.progress(done / len(tickets), told)
+
+
+@st.fragment(run_every=_AGAIN_SECONDS)
+def ask_again(since: float) -> None:
+    """Say that nothing was measured; draw the page anew after a moment, which asks again."""
+    if time.monotonic() - since >= _AGAIN_SECONDS / 2:
+        st.rerun()
+    layout.help_line("Too much is asked for at once: this page asks again in a moment.")
 
 
 # -- parts
@@ -113,6 +125,9 @@ def _ask(asked: Asked) -> list[Ticket]:
         tickets = [pool.submit(person, f"plan {i}", each) for i, each in enumerate(requests)]
     except QuickError:
         tickets = []
+    for ticket in tickets:
+        if not ticket.over:  # else the pool answers from memory
+            state.answered_at.clear(ticket.key)
     for older in state.value(_TICKETS, []):
         if older.state == "queued" and older not in tickets:
             older.cancel()
@@ -131,12 +146,12 @@ def _answers(tickets: Sequence[Ticket]) -> tuple[Plan, ...] | None:
 
 
 def _not_yet(asked: Asked, tickets: Sequence[Ticket]) -> None:
-    """Say what is asked for, and wait for its measuring; it can be started meanwhile."""
+    """Say what is asked for, and wait for its measuring."""
     layout.answer(*_headline(asked))
     if tickets and not all(ticket.over for ticket in tickets):
         watch(tickets)
     else:  # another tab of the same person took the place, or the pool is full
-        layout.help_line("Its time was not measured: too much is asked for at once.")
+        ask_again(time.monotonic())
 
 
 def _headline(asked: Asked) -> list[Any]:
@@ -153,20 +168,22 @@ def _headline(asked: Asked) -> list[Any]:
     return [*what, " on ", (corpus, "token")]
 
 
-def _card(asked: Asked, plans: Sequence[Plan]) -> None:
+def _card(asked: Asked, found: Estimate) -> None:
+    plans = found.plans
     took, facts = seconds(asked, plans), plans[0].facts
     layout.answer(*_headline(asked), ": about ", (lasting(max(1.0, took)), "number"))
     rows = [
         ["parameters", " / ".join(f"{plan.facts.parameters:,}" for plan in plans)],
         ["predictions to train on", _to_be_seen(asked, plans[0])],
-        ["loss of guessing evenly", f"{facts.uniform:.2f} nats: ln {facts.vocab_size:,}"],
+        [GUESSING, f"{facts.uniform:.2f} nats: ln {facts.vocab_size:,}"],
     ]
     if facts.floor is not None:
-        rows.append([_FLOORS.get(facts.floor_of, "least loss"), f"{facts.floor:.2f} nats"])
+        rows.append([FLOORS.get(facts.floor_of, FLOOR), f"{facts.floor:.2f} nats"])
     layout.table(("", ""), rows, words=(0, 1), label="Estimate")
     steps = " + ".join(f"{plan.measured_steps:,}" for plan in plans)
     layout.help_line(
-        f"Measured just now on this machine: {steps} steps. It takes a few seconds more to start."
+        f"Measured {ago(time.time() - found.at)} on this machine: {steps} steps. It takes a few "
+        "seconds more to start."
     )
 
 

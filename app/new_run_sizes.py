@@ -82,7 +82,7 @@ SIZES: Mapping[tuple[str, str], Size] = {
 _WHY = {
     FULL: "The protocol of the committed models",
     (FULL, "microgpt"): "As in the original, done at once",
-    (FULL, "benchmark"): "The protocol of the committed models, one seed a job",
+    (FULL, "benchmark"): "The protocol of the committed models, one seed at first",
     (TWENTY, "benchmark"): "A first look",
 }
 

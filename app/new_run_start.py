@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import layout, new_run_plan, new_run_told, settings, state
-from app.jobs.store import JobError, owner_of
+from app.jobs.record import WAITING, WRITING, JobError, owner_of
 from app.new_run_choice import Asked
 from app.new_run_plan import Estimate
 from wordlm_core.errors import WordLMError
@@ -18,10 +18,12 @@ _NAME, _PRIVATE = "new_name", "new_private"
 
 def start(asked: Asked | None, found: Estimate) -> None:
     """Name the run and start it; the page of the runs opens at it."""
-    ready = asked is not None and not found.refused
+    # The store would else find out by itself what the plan tells, in the thread of the page.
+    ready = asked is not None and bool(found.plans) and not found.refused
     name, private = _label(asked), _private(asked)
+    checking = asked is not None and not found.plans and not found.refused
     clicked = st.button(
-        "Start",
+        "Checking the text" if checking else "Start",
         key="start_run",
         type="primary",
         icon=":material/play_arrow:",
@@ -69,13 +71,10 @@ def data(asked: Asked | None, found: Estimate) -> str:
 # -- parts
 
 
-def _facts(asked: Asked, found: Estimate) -> dict[str, Any] | None:
+def _facts(asked: Asked, found: Estimate) -> dict[str, Any]:
     """Return what was found out of these settings, so that the store need not do it again."""
-    if not found.plans:
-        return None
     measured = dict(zip(asked.trainings, found.plans, strict=True))
-    plan = measured.get(asked.work.config)
-    return None if plan is None else plan.facts.to_json()
+    return measured[asked.work.config].facts.to_json()
 
 
 def _label(asked: Asked | None) -> str:
@@ -110,8 +109,8 @@ def _private(asked: Asked | None) -> bool:
 
 def _queue() -> str:
     jobs = state.store().jobs()
-    waiting = sum(job.state in ("queued", "interrupted") for job in jobs)
-    running = sum(job.state in ("running", "stopping") for job in jobs)
+    waiting = sum(job.state in WAITING for job in jobs)
+    running = sum(job.state in WRITING for job in jobs)
     me = owner_of(state.person())
     mine = sum(job.owner == me and job.is_open for job in jobs)
     if not running + waiting:

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.components import v2
 
 from app import layout, state
+from app.jobs.record import owner_of
 
 _READ = """
 const NAME = "wordlm_person";
@@ -55,8 +56,9 @@ export default function ({ data, parentElement, setStateValue }) {
 }
 """
 )
-# Both draw nothing, and take no room.
-_HIDDEN = ".st-key-person, .st-key-person_exchange { display: none; }"
+# They draw nothing, and take no room.
+_HIDDEN = ".st-key-person, .st-key-person_exchange, .st-key-person_switch { display: none; }"
+_OFFERED, _SURE = "_person_offered", "_person_sure"  # the code of a link, until it is decided
 _meet = v2.component("wordlm_person", js=_MEET, css=_HIDDEN, isolate_styles=False)
 _exchange = v2.component("wordlm_person_exchange", js=_EXCHANGE, css=_HIDDEN, isolate_styles=False)
 _BLOCKED = (
@@ -77,15 +79,22 @@ def mount() -> None:
 
 
 def exchanged() -> bool:
-    """Turn a recovery link into the cookie; return whether the page has to wait for that."""
+    """Turn a recovery link into the cookie; return whether the page has to wait for that.
+
+    The code leaves the address at once. Where the browser keeps another person's, it is asked
+    first: that person's runs would be out of reach, and what is started next not theirs.
+    """
     code = state.asked_person()
-    if code is None:
+    if code is not None:
+        _take(code)
+    elif not state.value(_OFFERED, ""):
         return False
-    if not state.adopt(code):
-        st.toast("The link to your runs is not complete: copy the whole line.")
-    data = {"code": code if state.is_code(code) else "", "path": _path()}
-    _exchange(key="person_exchange", data=data, on_kept_change=_note_exchanged)
-    layout.help_line("Opening your runs")
+    elif state.value(_SURE, False):
+        data = {"code": state.value(_OFFERED, ""), "path": _path()}
+        _exchange(key="person_switch", data=data, on_kept_change=_note_switched)
+        layout.help_line("Opening the runs of the link")
+    else:
+        _ask()
     return True
 
 
@@ -104,6 +113,49 @@ def recovery() -> None:
 
 def _note_kept() -> None:
     state.note_kept("person")
+
+
+def _take(code: str) -> None:
+    """Take a code out of the address, and keep it where no other person is known here."""
+    if not state.is_code(code):
+        st.toast("The link to your runs is not complete: copy the whole line.")
+        code = ""
+    elif state.kept() in ("", state.NOT_KEPT, code):
+        state.adopt(code)
+    else:
+        state.put(_OFFERED, code)
+        code = ""
+    data = {"code": code, "path": _path()}
+    _exchange(key="person_exchange", data=data, on_kept_change=_note_exchanged)
+    layout.help_line("Opening your runs")
+
+
+def _ask() -> None:
+    """Let a person decide between the one that the browser knows and the one of the link."""
+    here, there = _runs_of(state.person()), _runs_of(state.value(_OFFERED, ""))
+    layout.answer(f"This browser already belongs to somebody with {here}.")
+    layout.help_line(
+        f"The link is of somebody with {there}. After a switch this browser is theirs: what was "
+        "started here comes back with its own link alone, so stay and copy that from Runs first."
+    )
+    with st.container(horizontal=True, gap="small"):
+        st.button("Stay", key="stay_person", on_click=_stay)
+        st.button("Switch", key="switch_person", on_click=state.put, args=(_SURE, True))
+
+
+def _runs_of(code: str) -> str:
+    count = sum(job.owner == owner_of(code) for job in state.store().jobs())
+    return f"{count:,} {'run' if count == 1 else 'runs'}"
+
+
+def _stay() -> None:
+    state.put(_OFFERED, "")
+
+
+def _note_switched() -> None:
+    state.note_kept("person_switch")
+    state.put(_OFFERED, "")
+    state.put(_SURE, False)
 
 
 def _note_exchanged() -> None:

@@ -9,24 +9,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import access, layout, person, runs_choice, state
+from app import access, layout, lenses, person, runs_choice, runs_told, state
 from app.jobs.record import Job
 from wordlm_core.errors import WordLMError
 
-_LENSES = (
-    ("20_attention.py", "Attention", ":material/grid_on:"),
-    ("30_ablation.py", "Ablation", ":material/content_cut:"),
-    ("40_embeddings.py", "Embeddings", ":material/scatter_plot:"),
-    ("50_neighbours.py", "Neighbours", ":material/hub:"),
-    ("60_context.py", "Context", ":material/compare_arrows:"),
-    ("70_generate.py", "Generate", ":material/casino:"),
-    ("80_logits.py", "Logit view", ":material/swap_vert:"),
-)
-_OF_MICROGPT = (
-    ("84_parameters.py", "Parameters", ":material/apps:"),
-    ("85_one_position.py", "One position", ":material/steps:"),
-    ("86_training.py", "Training", ":material/fitness_center:"),
-)
 NEW_RUN = ("90_new_run.py", "New run", ":material/add_circle:")
 _CANCELS = ("queued", "running", "interrupted")
 _RESUMES = ("cancelled", "failed")
@@ -50,8 +36,8 @@ def row(job: Job | None) -> None:
 
 
 def open_in(job: Job) -> None:
-    """Link to the lenses, on the model as it was stored last."""
-    stored = dict(state.store().checkpoints(job))
+    """Link to the lenses, on the model as it was stored last; an experiment stores none."""
+    stored = {} if job.work.kind == "experiment" else dict(state.store().checkpoints(job))
     if not stored:
         return
     label = state.value(_model_key(job), None)
@@ -59,10 +45,7 @@ def open_in(job: Job) -> None:
     step = stored_step(stored[label])
     known = "" if step is None else f", stored at step {step:,}"
     layout.help_line(f"Open its model{known}, in:" if job.is_final else f"So far{known}, open in:")
-    more = _OF_MICROGPT if job.work.config.family == "microgpt" else ()
-    with st.container(horizontal=True, gap="xsmall", key="open_in"):
-        for file, title, icon in (*_LENSES, *more):
-            layout.page_link(file, title, icon, {"checkpoint": label})
+    lenses.links(label, job.work.config.family)
 
 
 def stored_step(path: Path) -> int | None:
@@ -86,7 +69,7 @@ def _act(job: Job) -> None:
         _button("Resume", "resume_run", ":material/play_arrow:", _resume, job)
     if job.is_final:
         with st.popover("Delete", icon=":material/delete:"):
-            layout.note("Curve, checkpoint and log go for good. Models that lenses opened, too.")
+            layout.note(runs_told.lost(job))
             _button("Delete for good", "delete_run", ":material/delete_forever:", _delete, job)
     shared = f"shared_{job.id}"
     state.put(shared, not job.private)
@@ -148,6 +131,7 @@ def _resume(job_id: str) -> None:
 
 def _delete(job_id: str) -> None:
     state.store().delete(job_id, state.person(), instructor=state.is_instructor())
+    state.forget(runs_choice.RUN)  # else the page says that what was asked for is not here
 
 
 def _share(job_id: str, key: str) -> None:

@@ -4,7 +4,7 @@ They stand outside of what is drawn anew every two seconds, so nothing that a pe
 or picking is disturbed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -16,7 +16,7 @@ from wordlm_core.checkpoint import Checkpoint
 
 MOST_OVER = len(RUN_LOOKS) - 1
 LISTED = 50
-_RUN, _OVER, _COUNT = "run", "overlay", "_runs_listed"
+RUN, _OVER, _COUNT = "run", "overlay", "_runs_listed"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Shown:
 
 def choose() -> Shown | None:
     """Pick a run, what is laid over it and what the table lists; None where nobody has a run."""
-    jobs = state.store().visible(state.person(), instructor=state.is_instructor())
+    jobs = list(open_to_me()().values())
     if not jobs:
         return None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="run_choice"):
@@ -54,6 +54,15 @@ def choose() -> Shown | None:
         mine = controls.choose(st.segmented_control, "Table", "list", ("all", "mine"))
     polls = any(each.state not in FINAL for each in state.store().jobs())
     return Shown(job, laid, stored, mine == 1, state.value(_COUNT, LISTED), polls)
+
+
+def open_to_me() -> Callable[[], dict[str, Job]]:
+    """Return what finds the runs that this person may open, by id, whenever it is called.
+
+    Also outside of the session: a download is made by another thread.
+    """
+    store, person, instructor = state.store(), state.person(), state.is_instructor()
+    return lambda: {job.id: job for job in store.visible(person, instructor=instructor)}
 
 
 def owner() -> str:
@@ -88,13 +97,13 @@ def more(shown: Shown) -> None:
 
 def _run(jobs: Sequence[Job]) -> Job:
     ids = [each.id for each in jobs]
-    for asked in state.named(_RUN) & set(ids):  # a link names a run by its id
-        state.put(_RUN, ids.index(asked))
+    for asked in state.named(RUN) & set(ids):  # a link names a run by its id
+        state.put(RUN, ids.index(asked))
     mine = [i for i, each in enumerate(jobs) if each.owner == owner()]
     labels = [each.label for each in jobs]
     default = mine[0] if mine else 0
-    chosen = jobs[controls.choose(st.selectbox, "Run", _RUN, labels, default, by_label=True)]
-    state.remember_text(_RUN, chosen.id)  # what a link to this view says
+    chosen = jobs[controls.choose(st.selectbox, "Run", RUN, labels, default, by_label=True)]
+    state.remember_text(RUN, chosen.id)  # what a link to this view says
     return chosen
 
 

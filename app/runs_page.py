@@ -1,7 +1,7 @@
 """What the Runs page shows of a run and of the queue; one fragment draws anew what changes."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -17,8 +17,8 @@ from app import (
     state,
 )
 from app.figures import RunCurve
-from app.jobs.record import FINAL, Job, JobError
-from app.jobs.store import CHECKPOINT, Store
+from app.jobs.record import FINAL, WAITING, WRITING, Job, JobError
+from app.jobs.store import CHECKPOINT, RESULT
 from app.runs_choice import Shown
 
 _POLL_SECONDS = 2.0
@@ -27,6 +27,24 @@ _SUBMIT = (
     "python -m app.jobs list"
 )
 _HERE = "python -m wordlm_core train --family attention --corpus stories --steps 400 --out a.npz"
+_CODE = """
+# The record, in a terminal: python -m app.jobs show {run}
+from pathlib import Path
+from wordlm_core import checkpoint
+
+loaded = checkpoint.load(Path({path}))
+print(loaded.model.kind, loaded.steps)
+print(loaded.trace() or loaded.losses()[-5:])
+"""
+_CODE_OF_EXPERIMENT = """
+# The record, in a terminal: python -m app.jobs show {run}
+import json
+from pathlib import Path
+from wordlm_core.experiment import Result
+
+result = Result.from_json(json.loads(Path({path}).read_text(encoding="utf-8")))
+print(result.parameters, result.loss, result.samples[0][:5])
+"""
 
 
 def teach() -> None:
@@ -73,27 +91,29 @@ def details(shown: Shown) -> None:
 
 def files(shown: Shown) -> tuple[Callable[[], str], Callable[[], str]]:
     """Return what makes the CSV and the JSON, from the runs as they are at the click."""
-    store = state.store()
+    store, look = state.store(), runs_choice.open_to_me()
 
     def csv() -> str:
-        return runs_curves.curves_csv(
-            [(job, store.progress(job.id)) for job in _drawn(shown, store)]
-        )
+        drawn = _drawn(shown, look())
+        return runs_curves.curves_csv([(job, store.progress(job.id)) for job in drawn])
 
     def data() -> str:
-        job = store.job(shown.job.id)
+        job = _of(shown, look())
         return runs_curves.run_json(job, store.progress(job.id))
 
     return csv, data
 
 
-def quoted(shown: Shown) -> dict[str, str]:
-    """Return what the lines of "Show the code" need to open the same run."""
-    store = state.store()
-    stored = store.checkpoints(shown.job)
-    path = stored[0][1] if stored else store.folder(shown.job.id) / CHECKPOINT
+def code(shown: Shown) -> tuple[str, dict[str, str]]:
+    """Return the lines that open what the run has written, as a template with its values."""
+    store, job = state.store(), shown.job
+    is_experiment = job.work.kind == "experiment"
+    stored = store.checkpoints(job)
+    otherwise = store.folder(job.id) / (RESULT if is_experiment else CHECKPOINT)
+    path = stored[0][1] if stored and not is_experiment else otherwise
     folder = settings.current().runs.name
-    return {"run": shown.job.id, "path": f"{folder}/{path.relative_to(store.root)}"}
+    values = {"run": job.id, "path": f"{folder}/{path.relative_to(store.root)}"}
+    return _CODE_OF_EXPERIMENT if is_experiment else _CODE, values
 
 
 # -- what is drawn anew
@@ -102,25 +122,47 @@ def quoted(shown: Shown) -> dict[str, str]:
 def _look(shown: Shown, before: tuple[object, ...]) -> None:
     if _fixed(shown) != before:
         st.rerun()  # other buttons, links or results: the whole page once
-    job = state.store().job(shown.job.id)
-    status, picture = layout.columns(2, 3)
-    with status, st.container(gap="xsmall"):
-        _status(job)
-    with picture:
-        _picture(job, shown)
-    runs_result.result(job)
-    _table(shown)
+    there = runs_choice.open_to_me()()
+    try:
+        job = _of(shown, there)
+        status, picture = layout.columns(2, 3)
+        with status, st.container(gap="xsmall"):
+            _status(job)
+        with picture:
+            _picture(_drawn(shown, there), shown)
+        runs_result.result(job)
+        _table(shown, there)
+    except JobError as error:  # a run was deleted between two looks: the next one knows
+        layout.refuse(error)
 
 
 def _fixed(shown: Shown) -> tuple[object, ...]:
     """Return what the page around the fragment was drawn from; None where the run is gone."""
-    store = state.store()
+    store, there = state.store(), runs_choice.open_to_me()()
     polls = any(each.state not in FINAL for each in store.jobs())
-    try:
-        job = store.job(shown.job.id)
-    except JobError:
-        return (None, polls)
-    return job.state, job.private, job.attempt, len(store.checkpoints(job)), polls
+    over = tuple(each.id in there for each in shown.over)
+    job = there.get(shown.job.id)
+    if job is None:
+        return (None, polls, over)
+    return job.state, job.private, job.attempt, len(store.checkpoints(job)), polls, over
+
+
+def _of(shown: Shown, there: Mapping[str, Job]) -> Job:
+    """Return the run that is shown as it is now.
+
+    Raises:
+        JobError: It is gone, or no longer for this person.
+    """
+    job = there.get(shown.job.id)
+    if job is None:
+        raise JobError("this run is gone, or its owner no longer shows it")
+    return job
+
+
+def _drawn(shown: Shown, there: Mapping[str, Job]) -> list[Job]:
+    """Return the runs of the picture that are still there, and for this person."""
+    wanted = (shown.job, *shown.over)
+    return [there[each.id] for each in wanted if each.id in there]
 
 
 def _status(job: Job) -> None:
@@ -141,8 +183,8 @@ def _status(job: Job) -> None:
     runs_act.open_in(job)
 
 
-def _picture(job: Job, shown: Shown) -> None:
-    curves = _curves(job, shown)
+def _picture(jobs: Sequence[Job], shown: Shown) -> None:
+    job, curves = jobs[0], _curves(jobs, shown)
     if all(each.is_empty for each in curves):
         layout.note("No loss has been reported yet: the curve begins with the first steps.")
         return
@@ -158,28 +200,17 @@ def _picture(job: Job, shown: Shown) -> None:
         layout.help_line(f"A part is off the top: {'; '.join(above)}.")
 
 
-def _curves(job: Job, shown: Shown) -> list[RunCurve]:
+def _curves(jobs: Sequence[Job], shown: Shown) -> list[RunCurve]:
     store = state.store()
-    found = [runs_curves.of_run(job, store.progress(job.id), 0)]
-    for look, over in enumerate(_drawn(shown, store)[1:], 1):
-        found.append(runs_curves.of_run(over, store.progress(over.id), look))
-    if shown.ghost is not None:
-        found.append(runs_curves.of_stored(shown.ghost))
-    return found
+    found = [runs_curves.of_run(job, store.progress(job.id), look) for look, job in enumerate(jobs)]
+    return [*found, *([] if shown.ghost is None else [runs_curves.of_stored(shown.ghost)])]
 
 
-def _drawn(shown: Shown, store: Store) -> list[Job]:
-    """Return the runs of the picture that are still there."""
-    there = {each.id for each in store.jobs()}
-    return [shown.job, *(each for each in shown.over if each.id in there)]
-
-
-def _table(shown: Shown) -> None:
+def _table(shown: Shown, open_to: Mapping[str, Job]) -> None:
     store, now, owner = state.store(), time.time(), runs_choice.owner()
     jobs = runs_choice.listed(shown)
     layout.section("Queue and history", _summary(store.jobs()))
     places = {job.id: place for place, job in enumerate(store.queue(), 1)}
-    open_to = {each.id for each in store.visible(state.person(), instructor=state.is_instructor())}
     rows: list[list[str]] = []
     strong: int | None = None
     for index, job in enumerate(jobs[: shown.count]):
@@ -200,6 +231,6 @@ def _table(shown: Shown) -> None:
 
 
 def _summary(jobs: Sequence[Job]) -> str:
-    running = sum(job.state in ("running", "stopping") for job in jobs)
-    waiting = sum(job.state in ("queued", "interrupted") for job in jobs)
+    running = sum(job.state in WRITING for job in jobs)
+    waiting = sum(job.state in WAITING for job in jobs)
     return f"{running} running, {waiting} waiting, {len(jobs) - running - waiting} ended."

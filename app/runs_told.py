@@ -12,6 +12,7 @@ from app.jobs.progress import Curve
 from app.jobs.record import Job
 from app.jobs.work import Work
 from wordlm_core.lens.training_history import moving_average
+from wordlm_core.planning import BY_HEART, GRAMMAR
 from wordlm_core.training import TrainConfig
 
 Colour = Literal["blue", "violet", "orange", "yellow", "green", "red", "gray"]
@@ -21,7 +22,10 @@ HEADS = (
     *("sent", "took"),
 )
 PRIVATE = "private run"
-_FLOORS = {"grammar": "true floor of the grammar", "by heart": "list known by heart"}
+# What a loss is compared with: one name for each line, wherever it is told or drawn.
+GUESSING = "guessing evenly: ln V"
+FLOORS = {GRAMMAR: "true floor of the grammar", BY_HEART: "list known by heart"}
+FLOOR = "floor"  # of what has no name of its own
 _SETTINGS = {
     "steps": "steps",
     "seed": "seed",
@@ -41,6 +45,26 @@ _SETTINGS = {
 _WORDS_ONLY = ("weight_decay", "batch", "max_vocab", "min_freq")
 _BY_KIND = ("n_head", "hidden", "context_length", "seed")  # a benchmark's own in each of its runs
 _ONLY_MICROGPT = ("n_layer", "tokens")
+
+
+class _Again(NamedTuple):
+    """What is said, by state, of a run that did not come to its end in one go."""
+
+    queued: str
+    interrupted: str
+    cancelled: str
+
+
+_GOES_ON = _Again(
+    " It goes on where it was, near {step}.",
+    " It goes on by itself from what was stored.",
+    " Resume goes on from what was stored.",
+)
+_ANEW = _Again(
+    " It begins anew: an experiment stores nothing on the way.",
+    " It begins anew by itself: an experiment stores nothing on the way.",
+    " Resume begins it anew: an experiment stores nothing on the way.",
+)
 
 
 class Look(NamedTuple):
@@ -87,17 +111,24 @@ def happening(job: Job, curve: Curve, place: int) -> str:
     """Return in a sentence what a run is at, or how it ended."""
     step = f"step {curve.step:,}"
     waits = f"place {place} in the queue" if place else "it is next"
+    again = _ANEW if job.work.kind == "experiment" else _GOES_ON
     told = {
-        "queued": f"It waits: {waits}."
-        + (f" It goes on where it was, near {step}." if curve.step else ""),
+        "queued": f"It waits: {waits}.{again.queued.format(step=step) if curve.step else ''}",
         "running": f"It trains{f': {curve.note}' if curve.note else ''}.",
         "stopping": "It was told to stop and ends within seconds.",
-        "interrupted": f"Its process ended at {step}. It goes on by itself from what was stored.",
+        "interrupted": f"Its process ended at {step}.{again.interrupted}",
         "finished": f"It trained all of its {job.steps:,} steps{_in_time(job)}.",
         "failed": f"{_sentence(job.reason or 'no reason was noted')}",
-        "cancelled": f"It was ended at {step}. Resume goes on from what was stored.",
+        "cancelled": f"It was ended at {step}.{again.cancelled}",
     }
     return told[job.state]
+
+
+def lost(job: Job) -> str:
+    """Return what goes with a run that is deleted."""
+    if job.work.kind == "experiment":
+        return "Curve, result and log go for good."
+    return "Curve, checkpoint and log go for good. Models that lenses opened, too."
 
 
 def progress_line(job: Job, curve: Curve) -> str:
@@ -139,9 +170,9 @@ def lines(job: Job) -> list[tuple[str, float, str]]:
     found: list[tuple[str, float, str]] = []
     uniform, floor = job.facts.get("uniform"), job.facts.get("floor")
     if isinstance(uniform, int | float) and math.isfinite(uniform):
-        found.append(("all alike: ln V", float(uniform), "dash"))
+        found.append((GUESSING, float(uniform), "dash"))
     if isinstance(floor, int | float) and math.isfinite(floor):
-        name = _FLOORS.get(str(job.facts.get("floor_of")), "floor")
+        name = FLOORS.get(str(job.facts.get("floor_of")), FLOOR)
         found.append((name, float(floor), "dot"))
     return found
 
@@ -195,7 +226,7 @@ def row(job: Job, curve: Curve, place: int, *, now: float, owner: str) -> list[s
         f"{curve.step:,} / {job.steps:,}",
         _loss(curve),
         ago(now - job.created),
-        _length(job, now),
+        _length(job),
     )
     return [job.name, whose(job, owner), what(job.work), *map(_unbroken, whole)]
 
@@ -271,16 +302,14 @@ def _loss(curve: Curve) -> str:
     return "" if last is None else f"{last:.3f} train"
 
 
-def _length(job: Job, now: float) -> str:
+def _length(job: Job) -> str:
     if job.started is None:
         return ""
-    return lasting((job.ended if job.ended is not None else now) - job.started)
+    return lasting(job.running_seconds())
 
 
 def _in_time(job: Job) -> str:
-    if job.started is None or job.ended is None:
-        return ""
-    return f" in {lasting(job.ended - job.started)}"
+    return "" if job.started is None else f" in {lasting(job.running_seconds())}"
 
 
 def _sentence(text: str) -> str:

@@ -13,6 +13,8 @@ import logging
 import os
 import re
 import secrets
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,6 +51,7 @@ COOKIE, RECOVERY = "wordlm_person", "me"
 NOT_KEPT = "none"
 _CODE = re.compile("[0-9a-f]{32}")
 _PLAN_IDLE_SECONDS = 60.0
+_ANSWERS = 256
 # Checkpoints of runs and uploads that stay open: many small ones, a few large ones.
 _SMALL_BYTES, _SMALL, _LARGE = 4 * 2**20, 48, 6
 _log = logging.getLogger("wordlm.jobs")
@@ -159,6 +162,16 @@ def plan_pool() -> Pool:
     return Pool(1, idle=_PLAN_IDLE_SECONDS)
 
 
+@st.cache_resource(max_entries=_ANSWERS, show_spinner=False)
+def answered_at(key: str) -> float:
+    """Return when an answer of the pool was first seen, in seconds since 1970.
+
+    `answered_at.clear(key)` where the same is asked for anew.
+    """
+    del key
+    return time.time()
+
+
 def store() -> Store:
     """Return the server's jobs."""
     asked = settings.current()
@@ -192,23 +205,41 @@ def opened(path: Path, label: str) -> Checkpoint:
         found = path.stat()
     except OSError as error:
         raise CheckpointError(f"checkpoint {label} is no longer there: pick another") from error
-    read = _opened_small if found.st_size <= _SMALL_BYTES else _opened_large
+    slot = (_small_slot if found.st_size <= _SMALL_BYTES else _large_slot)(str(path))
     try:
-        return read(str(path), label, found.st_mtime_ns, found.st_size)
+        return slot.read(path, label, (found.st_mtime_ns, found.st_size))
     except CheckpointError as error:
         raise CheckpointError(f"checkpoint {label} cannot be opened: {error}") from error
 
 
+class _Slot:
+    """The place of one file: a training that replaces it again and again takes no more."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._changed: tuple[int, int] | None = None
+        self._loaded: Checkpoint | None = None
+
+    def read(self, path: Path, label: str, changed: tuple[int, int]) -> Checkpoint:
+        """Return the checkpoint, read again where the file is another than the last time."""
+        with self._one_at_a_time:
+            if self._loaded is None or (self._changed, self._loaded.name) != (changed, label):
+                self._loaded = None  # two large ones at once would be too much
+                self._loaded = checkpoint.load(path, name=label)
+                self._changed = changed
+            return self._loaded
+
+
 @st.cache_resource(max_entries=_SMALL, show_spinner=False)
-def _opened_small(path: str, label: str, changed: int, size: int) -> Checkpoint:
-    del changed, size  # parts of the key: a file that was replaced is another one
-    return checkpoint.load(Path(path), name=label)
+def _small_slot(path: str) -> _Slot:
+    del path  # the key
+    return _Slot()
 
 
-@st.cache_resource(max_entries=_LARGE, show_spinner="Opening the checkpoint")
-def _opened_large(path: str, label: str, changed: int, size: int) -> Checkpoint:
-    del changed, size
-    return checkpoint.load(Path(path), name=label)
+@st.cache_resource(max_entries=_LARGE, show_spinner=False)
+def _large_slot(path: str) -> _Slot:
+    del path
+    return _Slot()
 
 
 # Asked for several times a rerun; a second one, made at the same moment, would do no harm.
@@ -388,6 +419,13 @@ def put(key: str, value: Any) -> None:
     st.session_state[key] = value
 
 
+def forget(key: str) -> None:
+    """Let a choice stand at its default again, in the address too (a callback)."""
+    _choices().pop(key, None)
+    st.session_state.pop(key, None)
+    st.query_params.pop(key, None)
+
+
 def turn(key: str, reader: str, otherwise: str) -> None:
     """Give a text box the text that it held last for this kind of reader.
 
@@ -432,6 +470,7 @@ def adopt(code: str) -> bool:
 
 def kept() -> str:
     """Return the code that the browser keeps, `NOT_KEPT` where it keeps none, "" if unknown."""
+    person()  # looks at the cookie
     return cast("str", st.session_state.get(_KEPT, ""))
 
 

@@ -8,15 +8,6 @@ CAVEAT = (
     "before; the average shows what was learned, on training text. Losses of two corpora or "
     "vocabularies measure two different tasks. The time left is the speed of late, not a promise."
 )
-CODE = """
-# The record, in a terminal: python -m app.jobs show {run}
-from pathlib import Path
-from wordlm_core import checkpoint
-
-loaded = checkpoint.load(Path({path}))
-print(loaded.model.kind, loaded.steps)
-print(loaded.trace() or loaded.losses()[-5:])
-"""
 
 shown = runs_choice.choose()
 if shown is None:
@@ -32,4 +23,4 @@ person.mount()
 if shown is not None:
     csv, data = runs_page.files(shown)
     layout.downloads("runs", csv=csv, data=data)
-    layout.code(CODE, runs_page.quoted(shown))
+    layout.code(*runs_page.code(shown))

@@ -164,8 +164,7 @@ class _Trained:
         if is_orphan(self._parent):
             sys.exit("the process that started this one is gone")
         if time.monotonic() > self._until:
-            minutes = self._store.limits.minutes
-            self._why = f"it took more than {minutes} minutes; resume goes on from where it was"
+            self._why = f"it took more than {self._store.limits.minutes:,} minutes"
             return True
         return self._store.is_marked(self._job.id)
 

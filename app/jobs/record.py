@@ -118,6 +118,8 @@ class Job:
             work, facts = Work.from_json(data["work"]), data["facts"]
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError("this is not the record of a job") from error
+        if not history:
+            raise ConfigError("the record of a job begins with its first state")
         typed = all(type(plain[name]) in types for name, types in _PLAIN.items())
         if not typed or plain["state"] not in NEXT or not isinstance(facts, dict):
             raise ConfigError("this is not the record of a job")

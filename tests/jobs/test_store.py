@@ -89,7 +89,7 @@ def test_a_record_that_is_none_hides_one_run_and_no_other(store, broken):
     [
         *({"created": None}, {"queued": "x"}, {"started": "x"}, {"state": ["queued"]}),
         *({"private": 0}, {"attempt": True}, {"facts": []}, {"history": [1]}, {"id": "x"}),
-        *({"history": [["queued", "x", ""]]}, {"work": {}}, {"owner": None}),
+        *({"history": [["queued", "x", ""]]}, {"history": []}, {"work": {}}, {"owner": None}),
     ],
 )
 def test_a_record_of_other_types_hides_one_run_and_no_other(store, change):

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from streamlit.runtime.media_file_manager import MediaFileManager
 
 from app import settings, state
@@ -152,6 +152,13 @@ def browser():
 @pytest.fixture
 def page(browser, server):
     """A new session; at its end: no request left this host and the console is clean."""
+    with watching(browser, server) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def watching(browser: Browser, server: str) -> Generator[Page]:
+    """Open a session; at its end: no request left this host and the console is clean."""
     opened = new_page(browser)
     errors: list[str] = []
     requests: list[str] = []

@@ -12,11 +12,13 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import new_run_sizes, new_run_told, settings, state
+from app import lenses, new_run_checkpoint, new_run_sizes, new_run_told, settings, state
+from app.jobs import bounds
 from app.jobs.pool import Pool, QuickError, Ticket
-from app.jobs.store import JobError
+from app.jobs.record import JobError
+from app.jobs.uploads import UploadError
 from app.jobs.work import Source, Work
-from app.main import PAGES
+from app.main import PAGES, WALK
 from app.new_run_sizes import MODELS, SIZE_NAMES, SIZES
 from tests import tiny
 from tests.ui.test_pages import html, is_fine, open_page, said
@@ -38,7 +40,8 @@ class Answered(Ticket):
 
     place, over = 1, False
 
-    def __init__(self, record: dict | None) -> None:
+    def __init__(self, record: dict | None, key: str = "") -> None:
+        self.key = key
         self.record, self.over = record, record is not None
         self.state = "finished" if self.over else "queued"
 
@@ -64,7 +67,8 @@ class FakePool:
 
     def submit(self, person: str, lane: str, request: dict) -> Answered:
         self.asked.append(request)
-        return Answered(None if self.busy else answer(json.dumps(request, sort_keys=True)))
+        line = json.dumps(request, sort_keys=True)
+        return Answered(None if self.busy else answer(line), line)
 
 
 @cache
@@ -76,6 +80,13 @@ def answer(line: str) -> dict:
         return {"result": planning.plan(config, corpus, budget=0.05).to_json()}
     except WordLMError as error:
         return {"error": str(error)}
+
+
+def slow(person: str, lane: str, request: dict) -> Answered:
+    """Answer for the pool, without measuring: five minutes a training, whatever it is."""
+    facts = planning.Facts(1000, 26, 3.3, None, "")
+    plan = planning.Plan(facts, {"items": 9, "tokens": 99}, None, (("a",),), 0.05, 0.0, 300.0, 6)
+    return Answered({"result": plan.to_json()}, json.dumps(request, sort_keys=True))
 
 
 @pytest.fixture
@@ -124,8 +135,9 @@ def test_the_first_view_says_what_how_long_and_how_good(artifacts, pool):
     plan = answer(json.dumps(pool.asked[0], sort_keys=True))["result"]
     assert "attention, one head on stories: about " in shown
     assert f"{plan['facts']['parameters']:,}" in shown
-    assert f"{plan['facts']['uniform']:.2f} nats: ln {plan['facts']['vocab_size']:,}" in shown
-    assert f"loss of knowing the grammar{plan['facts']['floor']:.2f} nats" in shown
+    uniform, many = plan["facts"]["uniform"], plan["facts"]["vocab_size"]
+    assert f"guessing evenly: ln V{uniform:.2f} nats: ln {many:,}" in shown
+    assert f"true floor of the grammar{plan['facts']['floor']:.2f} nats" in shown
     assert f"on this machine: {plan['measured_steps']:,} steps" in shown
     assert "Nothing runs or waits: it begins at once." in shown
     assert "once upon a time" in shown  # tokens of the first story
@@ -140,32 +152,52 @@ def test_the_same_settings_are_asked_for_with_the_same_words(at, pool):
     assert len(set(lines)) == 1
 
 
-def test_it_can_be_started_while_it_is_measured(artifacts, pool):
+def test_it_is_started_when_the_text_was_checked_and_not_before(artifacts, pool, monkeypatch):
+    def never(*_):
+        raise AssertionError("the page's thread prepares a text")
+
+    monkeypatch.setattr(bounds, "require_trainable", never)
     pool.busy = True
     at = open_page("new_run", **GPT)
     assert at.get("progress")
     assert "about" not in plain(at).split("on names")[1][:10]
-    assert not at.button("start_run").disabled
+    assert at.button("start_run").disabled
+    assert at.button("start_run").label == "Checking the text"
+    pool.busy = False
+    at.run()
+    assert at.button("start_run").label == "Start"
     press(at)
     (job,) = state.store().jobs()
     assert job.state == "queued"
+    assert job.facts["parameters"] == 4192
 
 
-def test_a_pool_that_is_full_or_gave_the_place_away_does_not_hinder_the_start(artifacts, pool):
+def test_a_pool_that_is_full_or_gave_the_place_away_is_asked_again(artifacts, pool):
     def full(*_):
         raise QuickError("60 experiments are waiting already")
 
     pool.submit = full
     at = open_page("new_run", **GPT)
     assert is_fine(at)
-    assert "Its time was not measured" in plain(at)
-    assert not at.button("start_run").disabled
+    assert "asks again in a moment" in plain(at)
+    assert at.button("start_run").disabled
     given_away = Answered({"error": "a newer experiment took its place"})
     given_away.state = "cancelled"
     pool.submit = lambda *_: given_away
     at.run()
-    assert "Its time was not measured" in plain(at)
+    assert "asks again in a moment" in plain(at)
+    assert at.button("start_run").disabled
+    del pool.submit
+    at.run()
     assert not at.button("start_run").disabled
+
+
+def test_what_was_measured_a_while_ago_says_when(at, monkeypatch):
+    now = time.time()
+    assert "Measured just now" in plain(at)
+    monkeypatch.setattr(time, "time", lambda: now + 12 * 60 + 1)
+    at.run()
+    assert "Measured 12 min ago" in plain(at)
 
 
 def test_what_takes_longer_than_a_job_may_is_refused(artifacts, pool, monkeypatch):
@@ -207,11 +239,9 @@ def test_every_ready_size_is_one_that_may_be_trained(key, name):
     size = SIZES[key, name]
     model = next((each for each in MODELS if each.key == key), MODELS[1])
     config = new_run_sizes.config(model, size.settings)
-    if (key, name) == ("benchmark", "full"):  # one seed of it is a long job
-        assert config.steps * 3 <= settings.current().limits.steps
-    else:
-        runs = 9 if key == "benchmark" else 1
-        assert config.steps * runs <= settings.current().limits.steps
+    seeds = (1, 2, 3) if key == "benchmark" else ()
+    work = Work("benchmark" if seeds else "train", config, Source("stories"), seeds)
+    bounds.require_sizes(work, settings.current().limits)
     assert new_run_sizes.said(key, name).endswith(".")
 
 
@@ -231,7 +261,7 @@ def test_what_is_shown_is_what_is_started(at, pool):
     assert job.work.config.to_json() == pool.asked[-1]["config"]
     assert job.name == "microgpt · names · full"
     assert not job.private
-    assert job.facts == {} or job.facts["parameters"] == 4192
+    assert job.facts["parameters"] == 4192
     assert job.owner not in html(at)
 
 
@@ -264,7 +294,6 @@ def test_every_model_has_settings_of_its_own(artifacts, pool, model):
     shown = keys(at, "number_input")
     assert (f"new_{MODELS[model].key}_heads" in shown) == (MODELS[model].key != "mlp")
     assert (f"new_{MODELS[model].key}_batch" in shown) == (not MODELS[model].reads_items)
-    assert not at.button("start_run").disabled
 
 
 REFUSED = (
@@ -305,6 +334,7 @@ def test_all_kinds_are_measured_and_started_together(artifacts, pool):
     at = open_page("new_run", new_what="all kinds")
     families = [(each["config"]["family"], each["config"]["n_head"]) for each in pool.asked[-3:]]
     assert families == [("mlp", 1), ("attention", 1), ("attention", 4)]
+    pool.submit = slow
     at.text_input("new_seeds").set_value("3 4").run()
     press(at)
     (job,) = state.store().jobs()
@@ -312,12 +342,18 @@ def test_all_kinds_are_measured_and_started_together(artifacts, pool):
     assert job.name == "all kinds, 2 seeds · stories · 20 seconds"
 
 
-def test_the_full_comparison_is_within_the_steps_of_a_job(artifacts, pool):
-    pool.busy = True
+def test_the_full_comparison_is_bounded_by_its_time_and_not_by_its_steps(artifacts, pool):
+    pool.submit = slow
     at = open_page("new_run", new_what="all kinds", new_size="full")
+    assert at.text_input("new_seeds_full").value == "11"
+    assert is_fine(at)
+    assert "about 15 min" in plain(at)
     assert not at.button("start_run").disabled
     at.text_input("new_seeds_full").set_value("11, 29, 47").run()
-    assert "54,000 steps are too many" in said(at)
+    assert "about 45 min" in plain(at)
+    at.text_input("new_seeds_full").set_value("1 2 3 4 5").run()
+    assert "it takes about 1 h 15 min, and a job has 60 minutes" in said(at).lower()
+    assert at.button("start_run").disabled
 
 
 @pytest.mark.parametrize("seeds", ["", "one", "1, 1", ",".join(map(str, range(11)))])
@@ -357,6 +393,7 @@ def test_an_experiment_may_be_larger_than_its_page_allows(artifacts, pool):
     pool.busy = True
     at = open_page("new_run", new_what="an experiment", new_experiment_size="own settings")
     at.number_input("new_tried_width").set_value(64)
+    pool.submit = slow
     at.number_input("new_tried_layers").set_value(4).run()
     press(at)
     (job,) = state.store().jobs()
@@ -379,9 +416,16 @@ def test_a_text_is_uploaded_previewed_and_trained_on(at):
     press(at)
     (job,) = state.store().jobs()
     assert job.private
-    assert job.work.source == Source("own", label="mine.txt")
+    assert replace(job.work.source, sha256="") == Source("own", label="mine.txt")
     kept = job.work.source.load(state.store().folder(job.id) / "corpus.jsonl")
     assert list(kept.documents) == TEXT.splitlines()
+
+
+def test_a_files_name_is_read_as_it_is(at):
+    send(at, "<b>x</b>.txt", TEXT.encode())
+    (upload,) = state.uploads().all()
+    assert upload.name == "<b>x<\N{DIVISION SLASH}b>.txt"
+    assert f"microgpt on {upload.name}" in plain(at)
 
 
 def test_words_of_a_text_that_are_unknown_are_marked(artifacts, pool):
@@ -410,7 +454,9 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_place(at, name, data, se
 
 
 def test_a_text_that_is_too_short_is_refused(artifacts, pool):
+    pool.submit = slow
     at = open_page("new_run")
+    del pool.submit
     send(at, "short.txt", b"one line\nand another")
     assert is_fine(at)
     assert "no document fell into" in said(at).lower()
@@ -448,6 +494,41 @@ def test_somebody_elses_text_is_not_offered_until_it_is_shared(artifacts, pool):
     at = open_page("new_run", **GPT, new_corpus_list=upload.label)
     assert "microgpt on theirs.txt" in plain(at)
     assert f"delete_{upload.id}" not in keys(at, "button")
+
+
+def test_the_instructor_deletes_what_others_have_brought(at, tmp_path):
+    text = state.uploads().add_corpus(TEXT.encode(), "theirs.txt", OTHER)
+    path = tmp_path / "mine.npz"
+    checkpoint.save(tiny.char_checkpoint(), path)
+    model = state.uploads().add_checkpoint(path.read_bytes(), "model.npz", OTHER)
+    at.run()
+    assert not keys(at, "button") & {f"delete_{text.id}", f"delete_{model.id}"}
+    at.session_state["_instructor"] = True
+    at.run()
+    at.selectbox("new_corpus_list").set_value(text.id).run()
+    for upload in (text, model):
+        assert f"shared_{upload.id}" not in keys(at, "toggle")
+        at.button(f"delete_{upload.id}").click().run()
+        assert is_fine(at)
+    assert state.uploads().all() == ()
+
+
+@pytest.mark.parametrize("act", ["share", "delete"])
+def test_what_the_uploads_refuse_is_a_sentence(at, monkeypatch, act):
+    def refuse(*_, **__):
+        raise UploadError("this upload is no longer there, or is somebody else's own")
+
+    send(at, "mine.txt", TEXT.encode())
+    (upload,) = state.uploads().all()
+    monkeypatch.setattr(type(state.uploads()), act, refuse)
+    if act == "share":
+        at.toggle(f"shared_{upload.id}").set_value(True).run()
+    else:
+        at.button(f"delete_{upload.id}").click().run()
+    assert is_fine(at)
+    assert "This upload is no longer there" in said(at)
+    at.run()
+    assert "no longer there" not in said(at)
 
 
 # -- the start
@@ -547,6 +628,10 @@ def test_a_checkpoint_is_uploaded_told_linked_shared_and_deleted(at, tmp_path):
     shown = plain(at)
     assert upload.label in shown
     assert "microgpt" in shown.split("kind")[1][:12]
+    assert "parameters" not in shown.split("kind")[1]
+    assert not state._small_slot(str(upload.path))._loaded  # nobody has asked for it
+    at.toggle(f"look_into_{upload.id}").set_value(True).run()
+    assert "stored steps" in plain(at)
     asked = [parse_qs(link.proto.query_string) for link in at.get("page_link")]
     assert {"checkpoint": [upload.label]} in asked
     at.toggle(f"shared_{upload.id}").set_value(True).run()
@@ -560,8 +645,20 @@ def test_a_file_that_is_no_checkpoint_is_refused(at):
     at.file_uploader("new_checkpoint_file").set_value(file).run()
     press(at, "add_checkpoint")
     assert is_fine(at)
+    assert "File bad.npz: it is" in said(at)
     assert "npz file" in said(at)
     assert state.uploads().all() == ()
+
+
+def test_a_file_that_is_too_large_to_open_is_not_sent():
+    assert new_run_checkpoint._MEGABYTES * 2**20 <= checkpoint.MAX_BYTES
+
+
+def test_the_lenses_that_are_linked_to_are_those_of_the_menu():
+    on_text = tuple((page.file, page.title, page.icon) for page in PAGES if page.on_text)
+    walk = {(page.file, page.title, page.icon) for page in PAGES if page.group == WALK}
+    assert on_text == lenses.ON_TEXT
+    assert set(lenses.OF_MICROGPT) < walk
 
 
 def test_the_page_is_in_the_menu_before_the_runs():

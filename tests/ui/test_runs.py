@@ -17,14 +17,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import figures, runs_choice, runs_curves, runs_told, settings, state
+from app import figures, runs_choice, runs_curves, runs_page, runs_told, settings, state
 from app.figures import RUN_LOOKS, Level, RunCurve
 from app.jobs import progress as job_progress
 from app.jobs import store as job_store
 from app.jobs.progress import Curve, Writer
-from app.jobs.record import Event, Job, owner_of
+from app.jobs.record import Event, Job, JobError, owner_of
 from app.jobs.store import CHECKPOINT, LOG, PROGRESS, RESULT, Store
 from app.jobs.work import Source, Work
+from app.runs_choice import Shown
 from tests import tiny
 from tests.ui.test_figures import unpack
 from tests.ui.test_pages import ROOT, benchmark, html, is_fine, said, specs
@@ -224,7 +225,7 @@ def test_a_running_run_shows_its_numbers(store, held):
     shown = dict(rows(at, "Losses"))
     assert shown["train loss, mean of the last 50"] == f"{average[-1]:.3f}"
     assert shown["validation loss at step 20"] == f"{curve.validation[0][1]:.3f}"
-    assert shown["all alike: ln V"] == f"{math.log(27):.3f}"
+    assert shown["guessing evenly: ln V"] == f"{math.log(27):.3f}"
     assert shown["true floor of the grammar"] == "1.250"
     settings_shown = dict(rows(at, "Settings"))
     assert settings_shown["trains"] == "microgpt · mine.txt"
@@ -290,6 +291,20 @@ def test_a_run_that_is_deleted_elsewhere_gives_way(store):
     at.run()
     assert is_fine(at)
     assert chosen(at).startswith("stays")
+
+
+def test_a_run_that_one_deletes_leaves_no_note_behind(store):
+    ended(store, "finished", name="the newest", of=work(steps=STEPS - 1), steps=STEPS - 1)
+    job = ended(store, "finished", name="gone")
+    store._folders.write(replace(store.job(job.id), created=1.0))
+    at = opened(run=job.id)
+    assert chosen(at) == job.label
+    at.button("delete_run").click().run()
+    assert is_fine(at)
+    assert chosen(at).startswith("the newest")
+    assert "not here" not in plain(at)
+    assert "gone" not in plain(at)
+    assert "run" not in at.query_params
 
 
 def test_only_the_owner_and_the_instructor_change_a_run(store):
@@ -418,6 +433,38 @@ def test_times_and_lengths_in_words():
     ]
 
 
+def test_the_time_it_took_is_the_time_it_ran(store):
+    spells = [("queued", 0), ("running", 100), ("interrupted", 130), ("queued", 900)]
+    spells += [("running", 1_000), ("finished", 1_025)]
+    history = tuple(Event(name, float(at)) for name, at in spells)
+    job = replace(submitted(store), state="finished", started=1_000.0, history=history)
+    job = replace(job, ended=1_025.0)
+    assert runs_told.happening(job, curve_of([3.0]), 0).endswith("steps in 55 s.")
+    assert runs_told.row(job, curve_of([3.0]), 0, now=2e9, owner="")[-1] == "55\xa0s"
+    waits = replace(job, state="queued", started=None, history=history[:1])
+    assert runs_told.row(waits, curve_of([]), 1, now=2e9, owner="")[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("queued", "It waits: place 2 in the queue. It begins anew"),
+        ("interrupted", "Its process ended at step 2. It begins anew by itself"),
+        ("cancelled", "It was ended at step 2. Resume begins it anew"),
+    ],
+)
+def test_an_experiment_begins_anew_and_says_so(store, state, told):
+    tried = Experiment("tiny", OWN, steps=20, d_model=8, n_head=1, context=12)
+    job = submitted(store, of=Work.of_experiment(tried, Source("own")))
+    said_of = runs_told.happening(replace(job, state=state), curve_of([3.0, 2.0]), 2)
+    assert said_of == f"{told}: an experiment stores nothing on the way."
+    trains = runs_told.happening(replace(submitted(store), state=state), curve_of([3.0, 2.0]), 2)
+    assert "anew" not in trains
+    assert "goes on" in trains
+    assert "result" in runs_told.lost(job)
+    assert "checkpoint" not in runs_told.lost(job)
+
+
 def test_the_history_is_in_the_persons_own_time(store):
     job = replace(submitted(store), history=(Event("queued", 1_700_000_000.0),))
     assert runs_told.history(job, 0) == [["… queued", "2023-11-14 22:13:20", ""]]
@@ -524,7 +571,7 @@ def test_the_page_draws_runs_over_each_other_and_a_ghost(store, held):
         unpack(alone["data"][0]["y"]), store.progress(job.id).losses, rtol=1e-6
     )
     assert [note["text"].rsplit(" ", 1)[0] for note in alone["layout"]["annotations"]] == [
-        *("all alike: ln V", "true floor of the grammar"),
+        *("guessing evenly: ln V", "true floor of the grammar"),
     ]
     at.multiselect("overlay").set_value([other.id]).run()
     box = at.selectbox("ghost")
@@ -535,6 +582,50 @@ def test_the_page_draws_runs_over_each_other_and_a_ghost(store, held):
     assert other.label in names
     assert "microgpt_seed42" in names
     assert any("overlay=" in code.value and "ghost=" in code.value for code in at.code)
+
+
+def test_a_run_that_its_owner_hides_is_seen_no_more_by_others(store, downloads, held):
+    """Two persons: the one who looks has it in the picture and in the files, until it is hidden."""
+    mine = running(store, held)
+    theirs = ended(store, "finished", name="theirs", person=OTHER)
+    at = opened(run=mine.id)
+    at.multiselect("overlay").set_value([theirs.id]).run()
+    (laid,) = specs(at)
+    assert theirs.label in [line["name"] for line in laid["data"]]
+    before = runs_page._fixed(shown_of(mine, theirs))
+    csv_of, json_of = downloads["runs.csv"], downloads["runs.json"]
+    assert theirs.label in csv_of()
+    store.share(theirs.id, OTHER, private=True)
+    assert runs_page._fixed(shown_of(mine, theirs)) != before  # so the page is drawn anew
+    assert theirs.label not in csv_of()
+    assert mine.label in csv_of()
+    at.run()
+    assert is_fine(at)
+    assert theirs.label not in json.dumps(specs(at)) + plain(at)
+    assert mine.id in json_of()
+    store.share(mine.id, ME, private=True)
+    assert mine.id in json_of()
+    hidden = opened(OTHER, run=mine.id)
+    assert mine.label not in hidden.selectbox("run").options
+    assert chosen(hidden) == theirs.label
+
+
+def test_a_run_that_is_shown_to_others_and_then_hidden_leaves_page_and_files(store, downloads):
+    theirs = ended(store, "finished", name="theirs", person=OTHER)
+    at = opened()
+    assert chosen(at) == theirs.label
+    json_of = downloads["runs.json"]
+    assert theirs.id in json_of()
+    store.share(theirs.id, OTHER, private=True)
+    with pytest.raises(JobError, match="no longer shows it"):
+        json_of()
+    at.run()
+    assert is_fine(at)
+    assert "theirs" not in plain(at)
+
+
+def shown_of(job: Job, *over: Job) -> Shown:
+    return Shown(job, over, None, False, 50, True)
 
 
 def test_a_run_with_no_loss_yet_says_so(store):
@@ -572,7 +663,7 @@ def test_a_benchmark_shows_its_table(store):
     assert "Only here & now." in plain(at)
 
 
-def test_an_experiment_shows_its_numbers(store):
+def test_an_experiment_shows_its_numbers(store, monkeypatch, capsys):
     tried = Experiment("tiny", OWN, steps=20, d_model=8, n_head=1, context=12, draws=(Draw(),))
     found = experiment.run(tried, experiment.own_list(tiny.ITEMS))
     of = Work.of_experiment(tried, Source("own", label="mine.txt"))
@@ -583,6 +674,11 @@ def test_an_experiment_shows_its_numbers(store):
     shown = dict(rows(at, "Result"))
     assert shown["loss, last 200 steps, mean of the seeds"] == f"{found.loss:.3f}"
     assert shown["with each seed"] == ", ".join(f"{loss:.3f}" for loss in found.finals)
+    assert "open in" not in plain(at)
+    assert "Open its model" not in plain(at)
+    monkeypatch.chdir(store.root.parent)
+    exec(at.code[-1].value, {})
+    assert str(found.parameters) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"losses": 3}'])

@@ -1,5 +1,6 @@
 """The pickers over artifacts, runs and uploads: what is offered to whom, and what is opened."""
 
+import os
 import time
 from pathlib import Path
 
@@ -108,6 +109,23 @@ def test_a_new_checkpoint_of_a_run_shows_fresh_results(artifacts, runs):
     at.run()
     assert is_fine(at)
     assert specs(at) != before
+
+
+def test_a_run_that_writes_again_and_again_pushes_nothing_out(artifacts, runs, monkeypatch):
+    loaded = []
+    load = checkpoint.load
+    monkeypatch.setattr(
+        checkpoint, "load", lambda path, **k: (loaded.append(path), load(path, **k))[1]
+    )
+    (label, path), (other, still) = trained(runs), trained(runs, "still", "attention")
+    kept = state.opened(still, other)
+    for time_of in range(state._SMALL + 2):
+        os.utime(path, (time_of, time_of))
+        assert state.opened(path, label).name == label
+    assert len(loaded) == state._SMALL + 3
+    assert state.opened(still, other) is kept
+    assert state.opened(path, label) is state.opened(path, label)
+    assert len(loaded) == state._SMALL + 3
 
 
 @pytest.mark.parametrize("broken", [b"", b"PK\3\4", b"no zip at all"])
