@@ -58,7 +58,7 @@ def training_curve(curve: Curve, through: Through, text: str) -> Figure:
         _line(escape(shorten(text)), MARK, width=2)
         | {"x": list(through.steps), "y": packed(through.losses), "mode": "lines+markers"},
     ]
-    levels = [("all alike: ln V", curve.uniform, 0, "dash")]
+    levels = [("guessing evenly: ln V", curve.uniform, 0, "dash")]
     levels.append((f"mean of the last {LAST}", curve.last, max(0, count - LAST), "solid"))
     if curve.floor is not None:
         levels.append(("knowing the list by heart", curve.floor, 0, "dot"))

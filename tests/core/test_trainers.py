@@ -232,7 +232,14 @@ def steps_kept(state: Path) -> int:
     return len(arrays["losses"]) if "losses" in arrays else record["step"]
 
 
-@pytest.mark.parametrize("kind", KILLED)
+# One of each trainer always; the other kinds with the chaos tests.
+ALWAYS = ("mlp", "microgpt")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [k if k in ALWAYS else pytest.param(k, marks=pytest.mark.chaos) for k in KILLED],
+)
 def test_a_killed_training_goes_on_to_the_weights_of_one_go(kind, tmp_path):
     corpus = tmp_path / "tales.jsonl"
     corpus.write_text("".join(json.dumps({"text": text}) + "\n" for text in CORPUS.documents))

@@ -13,6 +13,7 @@ from app.jobs import engine
 from app.jobs.store import Store
 from tests.jobs.conftest import ROOT
 
+SMALL = ("--corpus", "stories", "--documents", "200", "--context", "16")
 TRAIN = ("submit", "--family", "microgpt", "--corpus", "names", "--steps", "20")
 
 
@@ -54,7 +55,7 @@ def test_a_life_from_the_command_line(run, tmp_path):
 
 
 def test_a_benchmark_and_an_experiment_are_queued(run):
-    made = run("benchmark", "--corpus", "stories", "--steps", "10", "--seeds", "1,2")[1]
+    made = run("benchmark", *SMALL, "--steps", "10", "--seeds", "1,2")[1]
     assert (made["kind"], made["steps"]) == ("benchmark", 10 * 2 * 3)
     made = run("experiment", "--preset", commands.PRESETS[0].experiment.label)[1]
     assert made["kind"] == "experiment"
