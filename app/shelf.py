@@ -5,11 +5,12 @@ in them, and a checkpoint is loaded when somebody looks at it.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from app import settings, state
-from app.jobs.record import Job, owner_of
+from app.jobs.record import Job, JobError, owner_of
 from wordlm_core.benchmark import HEADS
 from wordlm_core.checkpoint import Checkpoint
 
@@ -54,10 +55,11 @@ def entries(key: str, family: str | None = None) -> list[Entry]:
         family: Offer only this family's.
     """
     found = [_of_artifact(each) for each in state.library().checkpoints.values()]
-    jobs, uploads = state.store().jobs(), state.uploads().all()
-    if jobs or uploads:
-        taken = {entry.label for entry in found}
-        found += [entry for entry in _of_people(state.named(key)) if entry.label not in taken]
+    taken = {entry.label for entry in found}
+    with suppress(JobError):  # a folder that cannot be read: Runs says so, the artifacts are here
+        if state.store().jobs() or state.uploads().all():
+            people = list(_of_people(state.named(key)))
+            found += [entry for entry in people if entry.label not in taken]
     return [entry for entry in found if family in (None, entry.family)]
 
 

@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from app.figures.base import (
     MUTED,
-    PAPER,
     TEXT,
     Figure,
     escape,
@@ -196,7 +195,7 @@ def _ends(curves: Sequence[RunCurve], levels: Sequence[Level]) -> list[float] | 
     if lines:
         high = min(high, _TALLEST * max(lines))
     room = 0.06 * (high - low) + 1e-2
-    return [low - 2 * room, high + room]  # below, a line's name stands under it
+    return [low - 2 * room, high + 2 * room]  # the lines' names stand outside of the curves
 
 
 def _highest(curve: RunCurve) -> float:
@@ -211,16 +210,15 @@ def _across(level: Level, end: float) -> dict[str, Any]:
 
 
 def _named(level: Level, end: float, *, left: bool) -> dict[str, Any]:
-    """Return a line's name under it, where the curves are not: they begin high and end low."""
+    """Return a line's name: of the highest above it, of the others below."""
     return {
         "text": f"{level.name} {level.value:.2f}",
         "x": 0.01 * end if left else end,
         "y": level.value,
         "xanchor": "left" if left else "right",
-        "yanchor": "top",
-        "yshift": -2,
+        "yanchor": "top" if left else "bottom",
+        "yshift": -2 if left else 2,
         "showarrow": False,
-        "bgcolor": PAPER,
         "font": {"size": 14, "color": TEXT},
     }
 

@@ -139,6 +139,7 @@ class Engine:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # Dask answers over HTTP somewhere: not outside
             scheduler_kwargs={"dashboard": False},
             memory_limit=0,
             silence_logs=logging.ERROR,

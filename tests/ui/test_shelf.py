@@ -56,6 +56,16 @@ def test_without_runs_the_artifacts_are_offered_alone(artifacts):
     assert at.selectbox("checkpoint").options == ARTIFACTS
 
 
+def test_a_folder_that_cannot_be_read_leaves_the_artifacts(artifacts, runs):
+    runs.rmdir()
+    runs.write_text("no folder")
+    assert open_page("attention").selectbox("checkpoint").options == ARTIFACTS
+    for page in ("runs", "new_run"):
+        at = open_page(page)
+        assert not at.exception
+        assert "cannot be read" in said(at)
+
+
 def test_an_own_run_opens_in_every_lens_and_is_shown_as_its_file(artifacts, runs):
     label, path = trained(runs)
     for address in ("attention", "ablation", "embeddings", "neighbours", "generate"):
