@@ -167,7 +167,8 @@ def test_lines_that_are_no_json_are_refused_by_the_process():
         check=True,
     )
     answers = [json.loads(line) for line in worker.stdout.splitlines()]
-    assert [set(answer) for answer in answers] == [{"error"}] * 4 + [{"result"}]
+    ends = [set(answer) for answer in answers if "progress" not in answer]  # of a slow machine
+    assert ends == [{"error"}] * 4 + [{"result"}]
     assert worker.stderr == ""
 
 
