@@ -188,13 +188,13 @@ def _packing(parser: argparse.ArgumentParser) -> None:
 
 
 def _counting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", default="artifacts/ngrams.npz")
+    parser.add_argument("--out", required=True, help="of the app: artifacts/ngrams.npz")
     parser.add_argument("--least", type=options.count, default=2, help="least count that is kept")
 
 
 def _surveying(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--windows", type=options.count, default=200, help="how many (default 200)")
-    parser.add_argument("--out", default="artifacts/survey.npz")
+    parser.add_argument("--out", required=True, help="of the app: artifacts/survey.npz")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -220,11 +220,12 @@ class GPTTrainer:
 
     # -- what comes out
 
-    def checkpoint(self, *, test: bool = True) -> Checkpoint:
+    def checkpoint(self, *, test: bool = True, latest: bool = False) -> Checkpoint:
         """Return the last weights as a checkpoint; of a training that diverged, the last kept.
 
         Args:
             test: Ignored: there is no split to test on.
+            latest: Ignored: the last weights are the ones that are kept.
         """
         done = self.step
         if not np.abs(self._flat).max() <= _MAX_FLOAT16:

@@ -234,14 +234,18 @@ class Trainer:
 
     # -- what comes out
 
-    def checkpoint(self, *, test: bool = True) -> Checkpoint:
+    def checkpoint(self, *, test: bool = True, latest: bool = False) -> Checkpoint:
         """Return the best weights so far as a checkpoint.
 
         Args:
             test: Read the test split. Only for the end of a training.
+            latest: Return the weights of now instead, to look into while it trains: the best
+                are those of an evaluation that may be long ago.
         """
         state, config = self._state, self.config
-        model = self._model(state.best)
+        weights = self._copy_weights() if latest else state.best
+        step = state.step if latest else state.best_step
+        model = self._model(weights)
         metrics: dict[str, Any] = {"validation_loss": finite(state.best_loss)}
         if test:
             loss = mean_loss(model, self.data.splits["test"])
@@ -272,8 +276,8 @@ class Trainer:
             "loss_history": [round(loss, 5) for loss in state.losses],
         }
         stored = {f"step_{step}": arrays for step, arrays in state.stored.items()}
-        stored.pop(f"step_{state.best_step}", None)
-        stored[f"selected_step_{state.best_step}"] = dict(model.weights)
+        stored.pop(f"step_{step}", None)
+        stored[f"selected_step_{step}"] = dict(model.weights)
         ordered = dict(sorted(stored.items(), key=lambda item: int(item[0].rsplit("_", 1)[1])))
         return Checkpoint.from_training(model, self.data.vocabulary, metadata, ordered)
 

@@ -199,7 +199,7 @@ class Training(Protocol):
         """Train to the end; return False if `should_stop` ended it early; see `drive`."""
         ...
 
-    def checkpoint(self, *, test: bool = True) -> Checkpoint:
+    def checkpoint(self, *, test: bool = True, latest: bool = False) -> Checkpoint:
         """Return the weights to keep, as a checkpoint."""
         ...
 

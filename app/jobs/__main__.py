@@ -26,6 +26,11 @@ from wordlm_core.experiment import DATA, PRESETS
 
 Answer = dict[str, Any]
 _LOOK_SECONDS = 0.5
+# Not in the table of a terminal, which is to fit it.
+_LONG = (
+    *("history", "facts", "settings", "kind", "reason", "attempt", "interruptions"),
+    *("tokens_per_second", "created", "started", "ended"),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -90,8 +95,10 @@ def list_jobs(args: argparse.Namespace) -> Answer:
     jobs = store.jobs() if args.all else store.jobs()[:50]
     places = {job.id: place for place, job in enumerate(store.queue(), 1)}
     listed = [_told(store, job) | {"place": places.get(job.id, 0)} for job in jobs]
+    left_out = ("history", "facts", "settings") if args.json else _LONG
     for record in listed:
-        del record["history"], record["facts"], record["settings"]
+        for name in left_out:
+            del record[name]
     return {"jobs": listed, "engine": engine.is_working(store.root)}
 
 

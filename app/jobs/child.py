@@ -8,6 +8,7 @@ before every step.
 import json
 import logging
 import os
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -37,6 +38,7 @@ class Stopped(Exception):  # noqa: N818 (it is no error)
 def main(root: Path, run: str, parent: int) -> int:
     """Train one run to its end; return the exit status."""
     die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started the workers
     if hasattr(os, "nice"):
         os.nice(NICE)
     logging.basicConfig(
@@ -108,8 +110,8 @@ class _Trained:
         self._store.note(self._job.id, facts)
         training = trainers.build(config, data, state if state.exists() else None)
 
-        def keep() -> None:
-            checkpoint.save(training.checkpoint(test=False), out)
+        def keep(*, latest: bool = True) -> None:
+            checkpoint.save(training.checkpoint(test=False, latest=latest), out)
 
         try:
             ended = training.run(
@@ -119,7 +121,7 @@ class _Trained:
                 kept=keep,
             )
         except NonFiniteLossError:
-            keep()
+            keep(latest=False)  # those of now may be beyond all numbers
             raise
         if not ended:
             raise Stopped(self._why)

@@ -254,3 +254,15 @@ def test_bfloat16_head_trains_to_nearly_the_same_loss(data):
     exact, narrow = train(config(), data), train(config(bfloat16_head=True), data)
     gap = exact.metadata["loss_history"][-1] - narrow.metadata["loss_history"][-1]
     assert 0 < abs(gap) < 0.05
+
+
+def test_while_it_trains_the_latest_weights_can_be_kept(data):
+    """The best ones may be those of an evaluation long ago, at first of step 1."""
+    trainer = Trainer(config(), data)
+    for _ in range(3):
+        trainer.advance()
+    best, latest = trainer.checkpoint(test=False), trainer.checkpoint(test=False, latest=True)
+    assert latest.selected_step == 3
+    assert best.selected_step <= 3
+    assert np.array_equal(latest.embedding_at(None), latest.model.weights["token_embedding.weight"])
+    assert len(set(latest.steps)) == len(latest.steps)
