@@ -140,7 +140,8 @@ class Reader:
     def curve(self) -> Curve:
         """Return what the file says by now."""
         with self._lock:
-            with suppress(FileNotFoundError), self._path.open("rb") as file:
+            # Not there yet, or not to be read: that run has no curve, and no other suffers.
+            with suppress(OSError), self._path.open("rb") as file:
                 self._read_on(file)
             return self._curve()
 

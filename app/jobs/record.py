@@ -116,12 +116,14 @@ class Job:
             plain = {name: data[name] for name in _PLAIN}
             history = tuple(Event(str(s), float(at), str(why)) for s, at, why in data["history"])
             work, facts = Work.from_json(data["work"]), data["facts"]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigError("this is not the record of a job") from error
-        if not history:
-            raise ConfigError("the record of a job begins with its first state")
         typed = all(type(plain[name]) in types for name, types in _PLAIN.items())
-        if not typed or plain["state"] not in NEXT or not isinstance(facts, dict):
+        if not (typed and history and _are_facts(facts)):
+            raise ConfigError("this is not the record of a job")
+        times = [*(plain[name] for name in _TIMES), *(each.at for each in history)]
+        known = {plain["state"], *(each.state for each in history)} <= set(NEXT)
+        if not (known and all(map(_is_time, times))):
             raise ConfigError("this is not the record of a job")
         return cls(**plain, work=work, facts=facts, history=history)
 
@@ -137,6 +139,10 @@ class Job:
         )
 
 
+_TIMES = ("created", "queued", "started", "ended")
+_END_OF_TIME = 1e11  # seconds since 1970: beyond it is no date that can be shown
+_MOST = 1e12
+_NUMBERS = ("parameters", "vocab_size", "uniform", "floor")
 _NUMBER, _MAYBE = (int, float), (int, float, type(None))
 _PLAIN: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "name", "owner", "state", "reason"), (str,)),
@@ -145,6 +151,20 @@ _PLAIN: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("started", "ended"), _MAYBE),
     "private": (bool,),
 }
+
+
+def _is_time(value: int | float | None) -> bool:
+    return value is None or 0 <= value <= _END_OF_TIME
+
+
+def _are_facts(facts: Any) -> bool:
+    """Return whether a value holds what `planning.Facts` does, as far as it holds it."""
+    if not isinstance(facts, dict):
+        return False
+    numbers = {name: facts[name] for name in _NUMBERS if name in facts}
+    if numbers.get("floor", 0) is None:  # nobody knows it
+        del numbers["floor"]
+    return all(type(each) in (int, float) and abs(each) < _MOST for each in numbers.values())
 
 
 def owner_of(person: str) -> str:

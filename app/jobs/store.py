@@ -119,7 +119,7 @@ class Store:
 
     def log(self, run: str) -> str:
         """Return the last lines that a run's process wrote."""
-        with suppress(FileNotFoundError), (self.folder(run) / LOG).open("rb") as file:
+        with suppress(OSError), (self.folder(run) / LOG).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
             return file.read().decode(errors="replace")
         return ""
@@ -226,11 +226,12 @@ class Store:
             job = self._own(run, person, "cancel", instructor=instructor)
             if job.state in ("finished", "failed"):
                 raise JobError(f"this run {_PAST[job.state]}: there is nothing to cancel")
+            by = "" if job.owner == owner_of(person) else "by the instructor"
             if job.state == "running":
                 (self.folder(run) / _MARK).touch()
-                return self._change(job, "stopping")
+                return self._change(job, "stopping", by)
             if job.state in WAITING:
-                return self._change(job, "cancelled")
+                return self._change(job, "cancelled", by)
             return job
 
     def resume(self, run: str, person: str, *, instructor: bool = False) -> Job:
@@ -327,7 +328,7 @@ class Store:
             if job.state == "running" and state == "cancelled":
                 job = self._change(job, "stopping")  # its mark was set, and the record not yet
             if job.state == "stopping":
-                return self._change(job, "cancelled")
+                return self._change(job, "cancelled", job.reason)
             return self._change(job, state, reason) if job.state == "running" else job
 
     # -- parts
@@ -350,7 +351,8 @@ class Store:
         if job.state == "running" and self.is_marked(job.id):
             job = self._change(job, "stopping")
         if job.state == "stopping":
-            return self._change(job, "cancelled", "its process ended before it could answer")
+            why = job.reason or "its process ended before it could answer"
+            return self._change(job, "cancelled", why)
         if job.interruptions + 1 >= MAX_INTERRUPTIONS:
             reason = f"its process ended {MAX_INTERRUPTIONS} times without a word: see its log"
             return self._change(job, "failed", reason)

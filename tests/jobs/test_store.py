@@ -89,6 +89,10 @@ def test_a_record_that_is_none_hides_one_run_and_no_other(store, broken):
     [
         *({"created": None}, {"queued": "x"}, {"started": "x"}, {"state": ["queued"]}),
         *({"private": 0}, {"attempt": True}, {"facts": []}, {"history": [1]}, {"id": "x"}),
+        *({"history": [["queued", 1e300, ""]]}, {"history": [["zzz", 1.0, ""]]}),
+        *({"created": float("nan")}, {"queued": float("inf")}, {"started": -1}),
+        *({"facts": FACTS | {"parameters": bad}} for bad in (None, "x", float("nan"), 10**30)),
+        {"facts": FACTS | {"floor": 10**400}},
         *({"history": [["queued", "x", ""]]}, {"history": []}, {"work": {}}, {"owner": None}),
     ],
 )
@@ -98,6 +102,23 @@ def test_a_record_of_other_types_hides_one_run_and_no_other(store, change):
     (store.folder(bad.id) / "job.json").write_text(json.dumps(record))
     fresh = Store(store.root)
     assert [job.id for job in fresh.jobs()] == [job.id for job in fresh.queue()] == [good.id]
+
+
+def test_a_curve_that_cannot_be_read_is_empty_and_breaks_nobody(store):
+    job = quick(store)
+    (store.folder(job.id) / "progress.jsonl").mkdir()
+    (store.folder(job.id) / "log.txt").mkdir()
+    assert store.progress(job.id).step == 0
+    assert store.log(job.id) == ""
+
+
+def test_the_instructors_cancel_says_whose_it_was(store):
+    waiting, running = quick(store), quick(store, BOB)
+    assert store.cancel(waiting.id, "teacher", instructor=True).reason == "by the instructor"
+    with store.claim(running.id):
+        store.begin(running.id)
+        store.cancel(running.id, "teacher", instructor=True)
+        assert store.end(running.id, "cancelled").reason == "by the instructor"
 
 
 def test_a_lock_that_cannot_be_opened_breaks_nobody(store):
