@@ -13,7 +13,7 @@ from app.new_run_plan import Estimate
 from wordlm_core.errors import WordLMError
 
 _RUNS = settings.ROOT / "pages" / "91_runs.py"
-_NAME, _PRIVATE = "new_name", "new_private"
+_NAME, _PRIVATE, _WANTED = "new_name", "new_private", "_new_wanted"
 
 
 def start(asked: Asked | None, found: Estimate) -> None:
@@ -22,16 +22,23 @@ def start(asked: Asked | None, found: Estimate) -> None:
     ready = asked is not None and bool(found.plans) and not found.refused
     name, private = _label(asked), _private(asked)
     checking = asked is not None and not found.plans and not found.refused
-    clicked = st.button(
+    st.button(
         "Checking the text" if checking else "Start",
         key="start_run",
         type="primary",
         icon=":material/play_arrow:",
         disabled=not ready,
         width="stretch",
+        on_click=state.put,
+        args=(_WANTED, True),
     )
     layout.help_line(_queue())
-    if not (clicked and ready and asked is not None):
+    wanted = bool(state.value(_WANTED, False))
+    if wanted and checking:  # a number was typed, and Start clicked before its text was checked
+        layout.note("It starts as soon as the text is checked.")
+        return
+    state.put(_WANTED, False)
+    if not (wanted and ready and asked is not None):
         return
     try:
         upload = asked.upload

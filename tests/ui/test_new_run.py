@@ -16,6 +16,7 @@ from app import lenses, new_run_checkpoint, new_run_sizes, new_run_told, setting
 from app.jobs import bounds
 from app.jobs.pool import Pool, QuickError, Ticket
 from app.jobs.record import JobError
+from app.jobs.store import Store
 from app.jobs.uploads import UploadError
 from app.jobs.work import Source, Work
 from app.main import PAGES, WALK
@@ -671,3 +672,18 @@ def test_only_what_is_there_is_offered(artifacts, pool, monkeypatch):
     at = open_page("new_run")
     there = [name for name, module in corpora.modules().items() if module.available()]
     assert sorted(at.selectbox("new_corpus").options) == sorted(there)
+
+
+def test_a_start_that_was_clicked_with_a_number_just_typed_is_not_lost(artifacts, pool, runs):
+    """The browser sends both at once; the new settings have not been checked by then."""
+    at = open_page("new_run", new_model="microgpt", new_size="own settings")
+    pool.busy = True
+    at.number_input("new_microgpt_steps").set_value(77)
+    at.button("start_run").click()
+    at.run()
+    assert "It starts as soon as the text is checked." in html(at)
+    assert Store(runs).jobs() == ()
+    pool.busy = False
+    at.run()
+    [job] = Store(runs).jobs()
+    assert job.work.config.steps == 77
