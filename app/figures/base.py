@@ -192,6 +192,22 @@ def label_width(labels: Sequence[str], size: int) -> int:
     return 14 + math.ceil(0.56 * size * max(len(shorten(label)) for label in labels))
 
 
+def legend_below(size: int) -> dict[str, Any]:
+    """Return a legend below the picture: one entry a row, on a phone as on a projector."""
+    return {
+        "x": 0,
+        "xanchor": "left",
+        "yref": "container",
+        "y": 0,
+        "yanchor": "bottom",
+        "traceorder": "normal",
+        "itemwidth": 45,
+        "itemclick": False,
+        "itemdoubleclick": False,
+        "font": {"size": size, "color": TEXT},
+    }
+
+
 def frame_of(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
     """Return a rectangle that marks what is chosen."""
     line = {"color": MARK, "width": 3}

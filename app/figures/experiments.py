@@ -15,6 +15,7 @@ from app.figures.base import (
     TEXT,
     Figure,
     escape,
+    legend_below,
     margins,
     measure_axis,
     packed,
@@ -81,7 +82,7 @@ def overlaid(curves: Sequence[Overlaid], marked: int, *, fit: bool = False) -> F
                 math.log10(uniform) if logarithmic else uniform,  # as Plotly has it
             )
         ],
-        "legend": _LEGEND,
+        "legend": legend_below(15),
         "hovermode": "closest",
     }
     said = "; ".join(f"{curve.name} ends at {curve.average[-1]:.3g}" for curve in curves)
@@ -97,20 +98,6 @@ def off_the_top(curves: Sequence[Overlaid]) -> list[str]:
 
 
 # -- parts
-
-# Below the picture, one entry a row: it needs the same room on a phone as on a projector.
-_LEGEND = {
-    "x": 0,
-    "xanchor": "left",
-    "yref": "container",
-    "y": 0,
-    "yanchor": "bottom",
-    "traceorder": "normal",
-    "itemwidth": 45,
-    "itemclick": False,
-    "itemdoubleclick": False,
-    "font": {"size": 15, "color": TEXT},
-}
 
 
 def _scale(curves: Sequence[Overlaid], *, fit: bool) -> tuple[dict[str, Any], bool]:

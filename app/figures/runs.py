@@ -12,6 +12,7 @@ from app.figures.base import (
     TEXT,
     Figure,
     escape,
+    legend_below,
     margins,
     measure_axis,
     packed,
@@ -84,7 +85,7 @@ def run_curves(curves: Sequence[RunCurve], levels: Sequence[Level]) -> Figure:
         "yaxis": measure_axis("loss (nats a token)", _ends(curves, levels)),
         "shapes": [_across(level, end) for level in levels],
         "annotations": [_named(level, end, left=level != levels[0]) for level in levels],
-        "legend": _LEGEND,
+        "legend": legend_below(14),
         "hovermode": "closest",
     }
     said = [_said(curve) for curve in curves]
@@ -99,20 +100,6 @@ def above_the_scale(curves: Sequence[RunCurve], levels: Sequence[Level]) -> list
 
 
 # -- parts
-
-# Below the picture, one entry a row: it needs the same room on a phone as on a projector.
-_LEGEND = {
-    "x": 0,
-    "xanchor": "left",
-    "yref": "container",
-    "y": 0,
-    "yanchor": "bottom",
-    "traceorder": "normal",
-    "itemwidth": 45,
-    "itemclick": False,
-    "itemdoubleclick": False,
-    "font": {"size": 14, "color": TEXT},
-}
 
 
 def _in_full(curve: RunCurve) -> list[dict[str, Any]]:

@@ -42,7 +42,8 @@ def run(job: str) -> str:
                 starts += 1
                 if starts > _MAX_STARTS + found.interruptions:
                     store.refuse(job, "its process did not start: see its log")
-                _train(store, found)
+                else:
+                    _train(store, found)
             else:
                 time.sleep(1.0)  # a process that an earlier worker has started is still at it
         except (JobError, OSError) as error:

@@ -138,11 +138,12 @@ GARBAGE = {
 }
 
 
-def test_garbage_is_one_sentence_and_the_process_goes_on(single):
+def assert_refused(single: Pool, lane: str, requests: dict[str, dict], seconds: float) -> None:
+    """See each request refused in a sentence, by one process that outlives them all."""
     pids = set()
-    for name, garbage in GARBAGE.items():
-        ticket = single.submit("ann", "run", garbage)
-        assert ticket.wait(10.0)
+    for name, request in requests.items():
+        ticket = single.submit("ann", lane, request)
+        assert ticket.wait(seconds)
         assert ticket.state == "failed", name
         with pytest.raises(QuickError) as refused:
             ticket.result()
@@ -150,6 +151,10 @@ def test_garbage_is_one_sentence_and_the_process_goes_on(single):
         assert "ended" not in str(refused.value), name
         pids |= set(children())
     assert len(pids) == 1
+
+
+def test_garbage_is_one_sentence_and_the_process_goes_on(single):
+    assert_refused(single, "run", GARBAGE, 10.0)
     after = single.submit("ann", "run", asked())
     assert after.wait(10.0)
     assert after.state == "finished"
@@ -247,17 +252,7 @@ def test_a_plan_of_what_cannot_be_is_one_sentence_and_the_process_goes_on(single
             config=TrainConfig.of("attention", **{**SIZES, "d_model": 10, "n_head": 4}).to_json()
         ),
     }
-    pids = set()
-    for name, request in wrong.items():
-        ticket = single.submit("ann", "plan", request)
-        assert ticket.wait(30.0)
-        assert ticket.state == "failed", name
-        with pytest.raises(QuickError) as refused:
-            ticket.result()
-        assert "\n" not in str(refused.value)
-        assert "ended" not in str(refused.value), name
-        pids |= set(children())
-    assert len(pids) == 1
+    assert_refused(single, "plan", wrong, 30.0)
 
 
 # -- people and the queue
